@@ -1,0 +1,130 @@
+//! The `#[wire(…)]` attributes and the spelling of names.
+
+use syn::{Attribute, LitStr, Result};
+
+/// How the names of a type are written on the wire.
+#[derive(Clone, Copy)]
+pub(crate) enum Case {
+    Camel,
+    Kebab,
+    Snake,
+}
+
+/// What `#[wire(…)]` says about a type.
+pub(crate) struct Container {
+    pub(crate) tag: Option<String>,
+    pub(crate) case: Case,
+}
+
+/// What `#[wire(…)]` says about a field or a variant.
+#[derive(Default)]
+pub(crate) struct Member {
+    pub(crate) name: Option<String>,
+    pub(crate) flatten: bool,
+    pub(crate) unknown: bool,
+}
+
+impl Container {
+    pub(crate) fn read(attributes: &[Attribute]) -> Result<Self> {
+        let mut container = Container {
+            tag: None,
+            case: Case::Camel,
+        };
+        for attribute in attributes.iter().filter(|a| a.path().is_ident("wire")) {
+            attribute.parse_nested_meta(|meta| {
+                if meta.path.is_ident("tag") {
+                    container.tag = Some(meta.value()?.parse::<LitStr>()?.value());
+                    Ok(())
+                } else if meta.path.is_ident("case") {
+                    let case = meta.value()?.parse::<LitStr>()?;
+                    container.case = match case.value().as_str() {
+                        "kebab" => Case::Kebab,
+                        "snake" => Case::Snake,
+                        _ => return Err(meta.error("expected `kebab` or `snake`")),
+                    };
+                    Ok(())
+                } else {
+                    Err(meta.error("expected `tag` or `case`"))
+                }
+            })?;
+        }
+        Ok(container)
+    }
+}
+
+impl Member {
+    pub(crate) fn read(attributes: &[Attribute]) -> Result<Self> {
+        let mut member = Member::default();
+        for attribute in attributes.iter().filter(|a| a.path().is_ident("wire")) {
+            attribute.parse_nested_meta(|meta| {
+                if meta.path.is_ident("name") {
+                    member.name = Some(meta.value()?.parse::<LitStr>()?.value());
+                } else if meta.path.is_ident("flatten") {
+                    member.flatten = true;
+                } else if meta.path.is_ident("unknown") {
+                    member.unknown = true;
+                } else {
+                    return Err(meta.error("expected `name`, `flatten` or `unknown`"));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(member)
+    }
+}
+
+impl Case {
+    /// The wire name of a `snake_case` field.
+    pub(crate) fn field(self, identifier: &str) -> String {
+        let name = identifier.trim_start_matches("r#");
+        if name == "meta" {
+            return "_meta".to_owned();
+        }
+        match self {
+            Case::Snake => name.to_owned(),
+            Case::Kebab => name.replace('_', "-"),
+            Case::Camel => camel(name),
+        }
+    }
+
+    /// The wire name of a `PascalCase` variant.
+    pub(crate) fn variant(self, identifier: &str) -> String {
+        let separator = match self {
+            Case::Camel => return lower_first(identifier),
+            Case::Kebab => '-',
+            Case::Snake => '_',
+        };
+        let mut name = String::new();
+        for (position, letter) in identifier.char_indices() {
+            if position > 0 && letter.is_uppercase() {
+                name.push(separator);
+            }
+            name.extend(letter.to_lowercase());
+        }
+        name
+    }
+}
+
+fn camel(snake: &str) -> String {
+    let mut name = String::new();
+    let mut raise = false;
+    for letter in snake.chars() {
+        match letter {
+            '_' => raise = true,
+            _ if raise => {
+                name.extend(letter.to_uppercase());
+                raise = false;
+            }
+            _ => name.push(letter),
+        }
+    }
+    name
+}
+
+fn lower_first(pascal: &str) -> String {
+    let mut letters = pascal.chars();
+    letters
+        .next()
+        .map(|first| first.to_lowercase().chain(letters).collect())
+        .unwrap_or_default()
+}

@@ -1,0 +1,221 @@
+//! Enums: strings, and objects that name their variant.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::punctuated::Punctuated;
+use syn::{Error, Fields, Ident, Result, Token, Type, Variant};
+
+use crate::attributes::{Container, Member};
+
+struct Case<'a> {
+    identifier: &'a Ident,
+    wire: String,
+    payload: Option<&'a Type>,
+}
+
+struct Cases<'a> {
+    known: Vec<Case<'a>>,
+    unknown: Option<&'a Ident>,
+}
+
+type Variants = Punctuated<Variant, Token![,]>;
+
+fn read<'a>(container: &Container, variants: &'a Variants) -> Result<Cases<'a>> {
+    let mut cases = Cases {
+        known: Vec::new(),
+        unknown: None,
+    };
+    for variant in variants {
+        let member = Member::read(&variant.attrs)?;
+        let payload = match &variant.fields {
+            Fields::Unit => None,
+            Fields::Unnamed(fields) if fields.unnamed.len() == 1 => {
+                fields.unnamed.first().map(|field| &field.ty)
+            }
+            _ => {
+                return Err(Error::new_spanned(
+                    variant,
+                    "a wire variant holds at most one value",
+                ));
+            }
+        };
+        if member.unknown {
+            cases.unknown = Some(&variant.ident);
+        } else {
+            cases.known.push(Case {
+                identifier: &variant.ident,
+                wire: member
+                    .name
+                    .unwrap_or_else(|| container.case.variant(&variant.ident.to_string())),
+                payload,
+            });
+        }
+    }
+    Ok(cases)
+}
+
+pub(crate) fn expand_text(
+    name: &Ident,
+    container: &Container,
+    variants: &Variants,
+) -> Result<TokenStream> {
+    let cases = read(container, variants)?;
+    if let Some(case) = cases.known.iter().find(|case| case.payload.is_some()) {
+        return Err(Error::new_spanned(
+            case.identifier,
+            "a variant of a string enum holds nothing; did you mean `#[wire(tag = …)]`?",
+        ));
+    }
+    let identifiers: Vec<_> = cases.known.iter().map(|case| case.identifier).collect();
+    let wires: Vec<_> = cases.known.iter().map(|case| &case.wire).collect();
+    let open = cases.unknown.is_some();
+    let otherwise = match cases.unknown {
+        Some(unknown) => quote!(::std::result::Result::Ok(Self::#unknown(text.into()))),
+        None => quote!(::std::result::Result::Err(
+            ::agenthost_protocol::wire::DecodeError::not_one_of(&text, &[#(#wires),*])
+        )),
+    };
+    let unknown_text = cases
+        .unknown
+        .map(|unknown| quote!(Self::#unknown(text) => text,));
+    Ok(quote! {
+        impl #name {
+            /// The value as it is written on the wire.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    #(Self::#identifiers => #wires,)*
+                    #unknown_text
+                }
+            }
+        }
+
+        #[automatically_derived]
+        impl ::agenthost_protocol::wire::Wire for #name {
+            fn decode(
+                node: ::agenthost_protocol::wire::Node<'_>,
+            ) -> ::std::result::Result<Self, ::agenthost_protocol::wire::DecodeError> {
+                let text = node.text()?;
+                match &*text {
+                    #(#wires => ::std::result::Result::Ok(Self::#identifiers),)*
+                    _ => #otherwise,
+                }
+            }
+
+            fn shape() -> ::agenthost_protocol::wire::Shape {
+                ::agenthost_protocol::wire::Shape::Choice {
+                    values: &[#(#wires),*],
+                    open: #open,
+                }
+            }
+        }
+
+        #[automatically_derived]
+        impl ::serde::Serialize for #name {
+            fn serialize<S: ::serde::Serializer>(
+                &self,
+                serializer: S,
+            ) -> ::std::result::Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+    })
+}
+
+pub(crate) fn expand_union(
+    name: &Ident,
+    container: &Container,
+    tag: &str,
+    variants: &Variants,
+) -> Result<TokenStream> {
+    let cases = read(container, variants)?;
+    let wires: Vec<_> = cases.known.iter().map(|case| &case.wire).collect();
+    let decode = cases.known.iter().map(|case| {
+        let (identifier, wire) = (case.identifier, &case.wire);
+        match case.payload {
+            Some(_) => quote! {
+                #wire => ::agenthost_protocol::wire::Wire::decode(node).map(Self::#identifier),
+            },
+            None => quote!(#wire => ::std::result::Result::Ok(Self::#identifier),),
+        }
+    });
+    let encode = cases.known.iter().map(|case| {
+        let (identifier, wire) = (case.identifier, &case.wire);
+        match case.payload {
+            Some(_) => quote! {
+                Self::#identifier(payload) => {
+                    map.serialize_entry(#tag, #wire)?;
+                    ::agenthost_protocol::wire::EncodeFields::encode_fields(payload, map)
+                }
+            },
+            None => quote!(Self::#identifier => map.serialize_entry(#tag, #wire),),
+        }
+    });
+    let shapes = cases.known.iter().map(|case| {
+        let wire = &case.wire;
+        match case.payload {
+            Some(payload) => quote! {
+                (#wire, <#payload as ::agenthost_protocol::wire::Wire>::shape as fn() -> _)
+            },
+            None => quote! {
+                (#wire, ::agenthost_protocol::wire::empty_object_shape as fn() -> _)
+            },
+        }
+    });
+    let open = cases.unknown.is_some();
+    let otherwise = match cases.unknown {
+        Some(unknown) => quote!(::std::result::Result::Ok(Self::#unknown(node.into()))),
+        None => quote!(::std::result::Result::Err(
+            ::agenthost_protocol::wire::DecodeError::not_one_of(&value, &[#(#wires),*]).within(#tag)
+        )),
+    };
+    let encode_unknown = cases.unknown.map(|unknown| {
+        quote! {
+            Self::#unknown(raw) => ::agenthost_protocol::wire::EncodeFields::encode_fields(raw, map),
+        }
+    });
+    Ok(quote! {
+        #[automatically_derived]
+        impl ::agenthost_protocol::wire::Wire for #name {
+            fn decode(
+                node: ::agenthost_protocol::wire::Node<'_>,
+            ) -> ::std::result::Result<Self, ::agenthost_protocol::wire::DecodeError> {
+                let value = node.tag(#tag)?;
+                match &*value {
+                    #(#decode)*
+                    _ => #otherwise,
+                }
+            }
+
+            fn shape() -> ::agenthost_protocol::wire::Shape {
+                ::agenthost_protocol::wire::Shape::Union {
+                    tag: #tag,
+                    variants: ::std::vec![#(#shapes),*],
+                    open: #open,
+                }
+            }
+        }
+
+        #[automatically_derived]
+        impl ::agenthost_protocol::wire::EncodeFields for #name {
+            fn encode_fields<M: ::serde::ser::SerializeMap>(
+                &self,
+                map: &mut M,
+            ) -> ::std::result::Result<(), M::Error> {
+                match self {
+                    #(#encode)*
+                    #encode_unknown
+                }
+            }
+        }
+
+        #[automatically_derived]
+        impl ::serde::Serialize for #name {
+            fn serialize<S: ::serde::Serializer>(
+                &self,
+                serializer: S,
+            ) -> ::std::result::Result<S::Ok, S::Error> {
+                ::agenthost_protocol::wire::encode_object(self, serializer)
+            }
+        }
+    })
+}

@@ -1,0 +1,156 @@
+//! Structs: JSON objects.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{Error, Fields, Ident, Result, Type};
+
+use crate::attributes::{Container, Member};
+
+struct Field<'a> {
+    identifier: &'a Ident,
+    kind: &'a Type,
+    place: Place,
+}
+
+/// Where a field stands on the wire.
+enum Place {
+    Named(String),
+    Flat,
+}
+
+pub(crate) fn expand(name: &Ident, container: &Container, fields: &Fields) -> Result<TokenStream> {
+    let fields = read(name, container, fields)?;
+    let decode = decode(&fields);
+    let encode = fields.iter().map(|field| {
+        let identifier = field.identifier;
+        match &field.place {
+            Place::Named(wire) => {
+                quote!(::agenthost_protocol::wire::write_field(map, #wire, &self.#identifier)?;)
+            }
+            Place::Flat => {
+                quote!(::agenthost_protocol::wire::EncodeFields::encode_fields(&self.#identifier, map)?;)
+            }
+        }
+    });
+    let shape = fields.iter().map(|field| {
+        let kind = field.kind;
+        match &field.place {
+            Place::Named(wire) => {
+                quote!(fields.push(::agenthost_protocol::wire::FieldShape::of::<#kind>(#wire));)
+            }
+            Place::Flat => quote!(::agenthost_protocol::wire::flatten_shape::<#kind>(&mut fields);),
+        }
+    });
+    Ok(quote! {
+        #[automatically_derived]
+        impl ::agenthost_protocol::wire::Wire for #name {
+            #decode
+
+            fn shape() -> ::agenthost_protocol::wire::Shape {
+                let mut fields = ::std::vec::Vec::new();
+                #(#shape)*
+                ::agenthost_protocol::wire::Shape::Object(fields)
+            }
+        }
+
+        #[automatically_derived]
+        impl ::agenthost_protocol::wire::EncodeFields for #name {
+            fn encode_fields<M: ::serde::ser::SerializeMap>(
+                &self,
+                map: &mut M,
+            ) -> ::std::result::Result<(), M::Error> {
+                #(#encode)*
+                ::std::result::Result::Ok(())
+            }
+        }
+
+        #[automatically_derived]
+        impl ::serde::Serialize for #name {
+            fn serialize<S: ::serde::Serializer>(
+                &self,
+                serializer: S,
+            ) -> ::std::result::Result<S::Ok, S::Error> {
+                ::agenthost_protocol::wire::encode_object(self, serializer)
+            }
+        }
+    })
+}
+
+fn read<'a>(name: &Ident, container: &Container, fields: &'a Fields) -> Result<Vec<Field<'a>>> {
+    let named = match fields {
+        Fields::Named(named) => named.named.iter().collect(),
+        Fields::Unit => Vec::new(),
+        Fields::Unnamed(_) => {
+            return Err(Error::new_spanned(name, "a wire struct has named fields"));
+        }
+    };
+    named
+        .into_iter()
+        .map(|field| {
+            let Some(identifier) = &field.ident else {
+                return Err(Error::new_spanned(field, "a wire struct has named fields"));
+            };
+            let member = Member::read(&field.attrs)?;
+            let place = if member.flatten {
+                Place::Flat
+            } else {
+                Place::Named(
+                    member
+                        .name
+                        .unwrap_or_else(|| container.case.field(&identifier.to_string())),
+                )
+            };
+            Ok(Field {
+                identifier,
+                kind: &field.ty,
+                place,
+            })
+        })
+        .collect()
+}
+
+fn decode(fields: &[Field<'_>]) -> TokenStream {
+    let mut slots = Vec::new();
+    let mut arms = Vec::new();
+    let mut values = Vec::new();
+    for field in fields {
+        let identifier = field.identifier;
+        match &field.place {
+            Place::Named(wire) => {
+                let slot =
+                    format_ident!("slot_{}", identifier.to_string().trim_start_matches("r#"));
+                slots.push(quote!(let mut #slot = ::std::option::Option::None;));
+                arms.push(quote! {
+                    #wire => ::agenthost_protocol::wire::read_field(&mut #slot, #wire, value)?,
+                });
+                values.push(quote! {
+                    #identifier: ::agenthost_protocol::wire::take_field(#slot, #wire)?,
+                });
+            }
+            Place::Flat => values.push(quote! {
+                #identifier: ::agenthost_protocol::wire::Wire::decode(node)?,
+            }),
+        }
+    }
+    let entries = if arms.is_empty() {
+        quote!(node.entries()?;)
+    } else {
+        quote! {
+            for (key, value) in node.entries()? {
+                match &*key {
+                    #(#arms)*
+                    _ => {}
+                }
+            }
+        }
+    };
+    quote! {
+        fn decode(
+            node: ::agenthost_protocol::wire::Node<'_>,
+        ) -> ::std::result::Result<Self, ::agenthost_protocol::wire::DecodeError> {
+            #(#slots)*
+            #entries
+            ::std::result::Result::Ok(Self { #(#values)* })
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Actions: the only way state changes.
+//!
+//! Every channel has an enum of its own (`chat::ChatAction` …), declared as a
+//! table: a row can't be written without saying who may dispatch the action
+//! and which version introduced it. [`Action`] is any of them.
+
+mod envelope;
+mod received;
+mod table;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::annotations::AnnotationsAction;
+use crate::automation::{AutomationRunAction, AutomationsAction};
+use crate::canvas::CanvasAction;
+use crate::changeset::ChangesetAction;
+use crate::chat::ChatAction;
+use crate::resource::ResourceWatchAction;
+use crate::root::RootAction;
+use crate::session::SessionAction;
+use crate::terminal::TerminalAction;
+use crate::wire::{DecodeError, EncodeFields, Node, Shape, Wire, encode_object};
+
+pub use envelope::{ActionEnvelope, ActionOrigin, ReceivedEnvelope, Rejection};
+pub use received::{RawAction, ReceivedAction};
+pub(crate) use table::actions;
+pub use table::{ActionInfo, Dispatcher};
+
+macro_rules! any_action {
+    ($($kind:ident($action:ident),)*) => {
+        /// An action on any channel.
+        ///
+        /// Holds known, well-formed actions only: what a peer sends is read as
+        /// a [`ReceivedAction`] first, so nothing else can ever be committed.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Action {
+            $(
+                #[doc = concat!("An action on a channel of kind `", stringify!($kind), "`.")]
+                $kind($action),
+            )*
+        }
+
+        impl Action {
+            /// What the tables say about this action.
+            pub fn info(&self) -> &'static ActionInfo {
+                match self {
+                    $(Action::$kind(action) => action.info(),)*
+                }
+            }
+
+            /// What the tables say about every action, channel by channel.
+            pub fn table() -> impl Iterator<Item = &'static ActionInfo> {
+                std::iter::empty()$(.chain($action::TABLE))*
+            }
+
+            /// Reads an action of a known name; `None` if the name is unknown.
+            fn decode_named(name: &str, node: Node<'_>) -> Option<Result<Self, DecodeError>> {
+                None$(.or_else(|| {
+                    $action::decode_named(name, node).map(|action| action.map(Action::$kind))
+                }))*
+            }
+        }
+
+        impl EncodeFields for Action {
+            fn encode_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+                match self {
+                    $(Action::$kind(action) => action.encode_fields(map),)*
+                }
+            }
+        }
+
+        impl Wire for Action {
+            fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
+                let name = node.tag("type")?;
+                Action::decode_named(&name, node)
+                    .unwrap_or_else(|| Err(unknown_type(&name)))
+            }
+
+            fn shape() -> Shape {
+                let mut variants = Vec::new();
+                $(variants.extend($action::shapes());)*
+                Shape::Union { tag: "type", variants, open: false }
+            }
+        }
+
+        $(
+            impl From<$action> for Action {
+                fn from(action: $action) -> Self {
+                    Action::$kind(action)
+                }
+            }
+        )*
+    };
+}
+
+any_action! {
+    Root(RootAction),
+    Session(SessionAction),
+    Chat(ChatAction),
+    Terminal(TerminalAction),
+    Changeset(ChangesetAction),
+    Annotations(AnnotationsAction),
+    ResourceWatch(ResourceWatchAction),
+    Canvas(CanvasAction),
+    Automations(AutomationsAction),
+    AutomationRun(AutomationRunAction),
+}
+
+impl Serialize for Action {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        encode_object(self, serializer)
+    }
+}
+
+fn unknown_type(name: &str) -> DecodeError {
+    let name: String = name.chars().take(60).collect();
+    DecodeError::new(format!("unknown action type {name:?}")).within("type")
+}

@@ -1,0 +1,8 @@
+//! Annotations: conversations anchored to files of a session.
+
+mod actions;
+mod reducer;
+mod state;
+
+pub use actions::*;
+pub use state::*;

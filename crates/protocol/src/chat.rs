@@ -1,0 +1,31 @@
+//! Chats: conversations with an agent. Most of what happens, happens here.
+//!
+//! Start with [`ChatState`]; [`ChatAction`] lists all that can happen to it,
+//! and `ChatState::reduce` says what it does.
+
+mod actions;
+mod attachment;
+mod background;
+mod commands;
+mod input;
+mod message;
+mod parts;
+mod reducer;
+mod response;
+mod state;
+mod tool_call;
+mod tool_result;
+mod turn;
+
+pub use actions::*;
+pub use attachment::*;
+pub use background::*;
+pub use commands::*;
+pub use input::*;
+pub use message::*;
+pub use parts::*;
+pub use response::*;
+pub use state::*;
+pub use tool_call::*;
+pub use tool_result::*;
+pub use turn::*;

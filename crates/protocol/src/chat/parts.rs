@@ -1,0 +1,145 @@
+//! The response of a running turn, with what it takes to change it without
+//! looking through it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+use super::response::ResponsePart;
+use crate::list::List;
+use crate::wire::{DecodeError, Node, Shape, Wire};
+
+/// The parts of a running turn.
+///
+/// Finds a part by name, and knows whether any part waits for the user, at a
+/// cost that does not grow with the turn. Where a name stands twice, the first
+/// part has it.
+#[derive(Debug, Clone, Default)]
+pub struct ResponseParts {
+    parts: List<ResponsePart>,
+    /// The first part of each name.
+    by_key: Arc<BTreeMap<Box<str>, usize>>,
+    /// The first tool call of each name.
+    calls: Arc<BTreeMap<Box<str>, usize>>,
+    /// The parts that wait for the user, in order.
+    waiting: BTreeSet<usize>,
+    /// Whether the last part has a name that no part before it has. Text is
+    /// streamed to the last part, so this saves most look-ups.
+    last_is_named: bool,
+}
+
+impl ResponseParts {
+    /// Adds a part at the end.
+    pub fn push(&mut self, part: impl Into<Arc<ResponsePart>>) {
+        let part = part.into();
+        let index = self.parts.len();
+        self.last_is_named = false;
+        if let Some(key) = part.key()
+            && !self.by_key.contains_key(key)
+        {
+            Arc::make_mut(&mut self.by_key).insert(key.into(), index);
+            self.last_is_named = true;
+        }
+        if let ResponsePart::ToolCall(_) = &*part
+            && let Some(key) = part.key()
+            && !self.calls.contains_key(key)
+        {
+            Arc::make_mut(&mut self.calls).insert(key.into(), index);
+        }
+        if part.awaits_user() {
+            self.waiting.insert(index);
+        }
+        self.parts.push(part);
+    }
+
+    /// Where the part of a name stands.
+    pub fn position(&self, key: &str) -> Option<usize> {
+        if self.last_is_named && self.parts.last_item().and_then(ResponsePart::key) == Some(key) {
+            return Some(self.parts.len() - 1);
+        }
+        self.by_key.get(key).copied()
+    }
+
+    /// Where the tool call of a name stands.
+    pub fn position_of_call(&self, key: &str) -> Option<usize> {
+        self.calls.get(key).copied()
+    }
+
+    /// The parts that wait for the user, with their positions.
+    pub fn waiting(&self) -> impl Iterator<Item = (usize, &ResponsePart)> {
+        self.waiting
+            .iter()
+            .filter_map(|&index| Some((index, self.parts.item(index)?)))
+    }
+
+    /// Whether any part waits for the user.
+    pub fn awaits_user(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Changes a part. Its name must stay what it is.
+    pub fn change<R>(
+        &mut self,
+        index: usize,
+        change: impl FnOnce(&mut ResponsePart) -> R,
+    ) -> Option<R> {
+        let part = self.parts.item_mut(index)?;
+        let waited = part.awaits_user();
+        let result = change(part);
+        let waits = part.awaits_user();
+        if waited && !waits {
+            self.waiting.remove(&index);
+        } else if waits && !waited {
+            self.waiting.insert(index);
+        }
+        Some(result)
+    }
+
+    /// The parts alone, for a turn that is over.
+    pub fn into_list(self) -> List<ResponsePart> {
+        self.parts
+    }
+}
+
+impl PartialEq for ResponseParts {
+    /// The rest follows from the parts.
+    fn eq(&self, other: &Self) -> bool {
+        self.parts == other.parts
+    }
+}
+
+impl Deref for ResponseParts {
+    type Target = List<ResponsePart>;
+
+    fn deref(&self) -> &List<ResponsePart> {
+        &self.parts
+    }
+}
+
+impl From<List<ResponsePart>> for ResponseParts {
+    fn from(list: List<ResponsePart>) -> Self {
+        let mut parts = ResponseParts::default();
+        for part in list.iter() {
+            parts.push(Arc::clone(part));
+        }
+        parts
+    }
+}
+
+impl Wire for ResponseParts {
+    fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
+        List::decode(node).map(Self::from)
+    }
+
+    fn shape() -> Shape {
+        List::<ResponsePart>::shape()
+    }
+}
+
+impl Serialize for ResponseParts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.parts.serialize(serializer)
+    }
+}

@@ -1,0 +1,76 @@
+//! Messages that wait.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::chat::actions::{PendingMessageRemoved, PendingMessageSet, QueuedMessagesReordered};
+use crate::chat::message::{PendingMessage, PendingMessageKind};
+use crate::chat::state::ChatState;
+use crate::ids::PendingMessageId;
+use crate::list::List;
+use crate::outcome::Outcome;
+
+impl ChatState {
+    pub(super) fn set_pending_message(&mut self, action: &PendingMessageSet) -> Outcome {
+        let message = PendingMessage {
+            id: action.id.clone(),
+            message: Arc::clone(&action.message),
+        };
+        match action.kind {
+            PendingMessageKind::Steering => self.steering_message = Some(message),
+            PendingMessageKind::Queued => self
+                .queued_messages
+                .get_or_insert_default()
+                .upsert(message, |queued| queued.id == action.id),
+        }
+        Outcome::Applied
+    }
+
+    pub(super) fn remove_pending_message(&mut self, action: &PendingMessageRemoved) -> Outcome {
+        Outcome::applied_if(match action.kind {
+            PendingMessageKind::Steering => self.take_steering_message(&action.id),
+            PendingMessageKind::Queued => self.take_queued_message(&action.id),
+        })
+    }
+
+    /// The message becomes a turn, whichever way it waited.
+    pub(super) fn take_pending_message(&mut self, id: &PendingMessageId) {
+        self.take_steering_message(id);
+        self.take_queued_message(id);
+    }
+
+    fn take_steering_message(&mut self, id: &PendingMessageId) -> bool {
+        self.steering_message
+            .take_if(|message| message.id == *id)
+            .is_some()
+    }
+
+    fn take_queued_message(&mut self, id: &PendingMessageId) -> bool {
+        let Some(queue) = &mut self.queued_messages else {
+            return false;
+        };
+        let Some(index) = queue.find(|message| message.id == *id) else {
+            return false;
+        };
+        queue.remove(index);
+        self.queued_messages.take_if(|queue| queue.is_empty());
+        true
+    }
+
+    pub(super) fn reorder_queue(&mut self, action: &QueuedMessagesReordered) -> Outcome {
+        let Some(queue) = &mut self.queued_messages else {
+            return Outcome::NoOp;
+        };
+        let mut ranks = BTreeMap::new();
+        for (rank, id) in action.order.iter().enumerate() {
+            ranks.entry(id).or_insert(rank);
+        }
+        // A stable sort: what is not named follows in the order it had.
+        let mut reordered: Vec<_> = queue.iter().cloned().collect();
+        reordered.sort_by_key(|message| ranks.get(&message.id).copied().unwrap_or(usize::MAX));
+        let reordered: List<PendingMessage> = reordered.into_iter().collect();
+        let changed = reordered != *queue;
+        *queue = reordered;
+        Outcome::applied_if(changed)
+    }
+}

@@ -1,0 +1,406 @@
+//! How a tool call goes from state to state.
+//!
+//! Each step takes the call as it is and says whether it goes on or stays. A
+//! step that is not next leaves the call as it was.
+
+use crate::chat::actions::{
+    ToolCallAuthNeeded, ToolCallAuthResolved, ToolCallComplete, ToolCallConfirmed,
+    ToolCallContentChanged, ToolCallDelta, ToolCallReady, ToolCallResultConfirmed, ToolCallStart,
+    ToolCallTarget,
+};
+use crate::chat::response::{ResponsePart, ToolCallPart};
+use crate::chat::state::ChatState;
+use crate::chat::tool_call::{
+    CancellationReason, ConfirmationReason, ToolCall, ToolCallApproval, ToolCallAuthRequired,
+    ToolCallCancelled, ToolCallCompleted, ToolCallContributor, ToolCallHead, ToolCallParameters,
+    ToolCallPendingConfirmation, ToolCallPendingResultConfirmation, ToolCallRunning,
+    ToolCallStreaming, ToolInput,
+};
+use crate::outcome::Outcome;
+use crate::wire::Unknown;
+
+/// Whether a step was next.
+enum Step {
+    Next(ToolCall),
+    Stay(ToolCall),
+}
+
+impl ChatState {
+    pub(super) fn start_call(&mut self, action: &ToolCallStart) -> Outcome {
+        let Some(active) = self.active(&action.target.turn_id) else {
+            return Outcome::NoOp;
+        };
+        let call = ToolCall::Streaming(ToolCallStreaming {
+            head: ToolCallHead {
+                tool_call_id: action.target.tool_call_id.clone(),
+                tool_name: action.tool_name.clone(),
+                display_name: action.display_name.clone(),
+                intention: action.intention.clone(),
+                contributor: action.contributor.clone(),
+                meta: action.target.meta.clone(),
+            },
+            partial_input: None,
+            invocation_message: None,
+        });
+        active.response_parts.push(part(call));
+        Outcome::Applied
+    }
+
+    pub(super) fn extend_call(&mut self, action: &ToolCallDelta) -> Outcome {
+        self.step(&action.target, |call| call.extend(action))
+            .map_or(Outcome::NoOp, Outcome::applied_if)
+    }
+
+    pub(super) fn change_call_content(&mut self, action: &ToolCallContentChanged) -> Outcome {
+        self.step(&action.target, |call| call.change_content(action))
+            .map_or(Outcome::NoOp, Outcome::applied_if)
+    }
+
+    pub(super) fn ready_call(&mut self, action: &ToolCallReady) -> Outcome {
+        self.step_and_refresh(&action.target, |call| call.ready(action))
+    }
+
+    pub(super) fn confirm_call(&mut self, action: &ToolCallConfirmed) -> Outcome {
+        self.step_and_refresh(&action.target, |call| call.confirm(action))
+    }
+
+    pub(super) fn complete_call(&mut self, action: &ToolCallComplete) -> Outcome {
+        self.step_and_refresh(&action.target, |call| call.complete(action))
+    }
+
+    pub(super) fn confirm_result(&mut self, action: &ToolCallResultConfirmed) -> Outcome {
+        self.step_and_refresh(&action.target, |call| call.confirm_result(action))
+    }
+
+    pub(super) fn require_auth(&mut self, action: &ToolCallAuthNeeded) -> Outcome {
+        self.step_and_refresh(&action.target, |call| call.require_auth(action))
+    }
+
+    pub(super) fn resolve_auth(&mut self, action: &ToolCallAuthResolved) -> Outcome {
+        self.step_and_refresh(&action.target, ToolCall::resolve_auth)
+    }
+
+    /// Takes a step with a call; `None` if there is no such call, else whether
+    /// the step was next.
+    fn step(
+        &mut self,
+        target: &ToolCallTarget,
+        step: impl FnOnce(ToolCall) -> Step,
+    ) -> Option<bool> {
+        let parts = &mut self.active(&target.turn_id)?.response_parts;
+        let index = parts.position_of_call(target.tool_call_id.as_str())?;
+        parts.change(index, |part| {
+            let ResponsePart::ToolCall(part) = part else {
+                return false;
+            };
+            let call =
+                std::mem::replace(&mut part.tool_call, ToolCall::Unknown(Unknown::default()));
+            let (mut call, stepped) = match step(call) {
+                Step::Next(call) => (call, true),
+                Step::Stay(call) => (call, false),
+            };
+            if stepped && let (Some(head), Some(meta)) = (call.head_mut(), &target.meta) {
+                head.meta = Some(meta.clone());
+            }
+            part.tool_call = call;
+            stepped
+        })
+    }
+
+    /// A step that may begin or end a wait for the user. The activity is
+    /// derived anew even if the step was not next: clients do so too, and a
+    /// part that came by `chat/responsePart` has not been counted yet.
+    fn step_and_refresh(
+        &mut self,
+        target: &ToolCallTarget,
+        step: impl FnOnce(ToolCall) -> Step,
+    ) -> Outcome {
+        let Some(stepped) = self.step(target, step) else {
+            return Outcome::NoOp;
+        };
+        let before = self.summary.status;
+        self.refresh_activity();
+        Outcome::applied_if(stepped || self.summary.status != before)
+    }
+}
+
+impl ToolCall {
+    fn head_mut(&mut self) -> Option<&mut ToolCallHead> {
+        match self {
+            ToolCall::Streaming(call) => Some(&mut call.head),
+            ToolCall::PendingConfirmation(call) => Some(&mut call.head),
+            ToolCall::Running(call) => Some(&mut call.head),
+            ToolCall::AuthRequired(call) => Some(&mut call.head),
+            ToolCall::PendingResultConfirmation(call) => Some(&mut call.head),
+            ToolCall::Completed(call) => Some(&mut call.head),
+            ToolCall::Cancelled(call) => Some(&mut call.head),
+            ToolCall::Unknown(_) => None,
+        }
+    }
+
+    fn extend(self, action: &ToolCallDelta) -> Step {
+        let ToolCall::Streaming(mut call) = self else {
+            return Step::Stay(self);
+        };
+        if let Some(content) = &action.content {
+            call.partial_input.get_or_insert_default().push_str(content);
+        }
+        if let Some(message) = &action.invocation_message {
+            call.invocation_message = Some(message.clone());
+        }
+        Step::Next(ToolCall::Streaming(call))
+    }
+
+    fn change_content(self, action: &ToolCallContentChanged) -> Step {
+        let ToolCall::Running(mut call) = self else {
+            return Step::Stay(self);
+        };
+        call.content = Some(action.content.clone());
+        Step::Next(ToolCall::Running(call))
+    }
+
+    /// From streaming, running or pending: to running if it is confirmed,
+    /// else to pending. What a pending call asked before stays, unless it is
+    /// said again (TOO-6); what a running call had produced does not (TOO-8).
+    fn ready(self, action: &ToolCallReady) -> Step {
+        let (mut head, input, pending) = match self {
+            ToolCall::Streaming(call) => (call.head, None, None),
+            ToolCall::Running(call) => (call.head, call.parameters.tool_input, None),
+            ToolCall::PendingConfirmation(call) => {
+                let asked = Asked {
+                    confirmation_title: call.confirmation_title,
+                    risk_assessment: call.risk_assessment,
+                    edits: call.edits,
+                    editable: call.editable,
+                    options: call.options,
+                };
+                (call.head, call.parameters.tool_input, Some(asked))
+            }
+            other => return Step::Stay(other),
+        };
+        if let Some(intention) = &action.intention {
+            head.intention = Some(intention.clone());
+        }
+        head.contributor = refine(head.contributor, action.contributor.as_ref());
+        let parameters = ToolCallParameters {
+            invocation_message: action.invocation_message.clone(),
+            tool_input: action.tool_input.clone().or(input),
+        };
+        if let Some(confirmed) = &action.confirmed {
+            return Step::Next(ToolCall::Running(ToolCallRunning {
+                head,
+                parameters,
+                approval: ToolCallApproval {
+                    confirmed: confirmed.clone(),
+                    selected_option: None,
+                },
+                content: None,
+            }));
+        }
+        let asked = pending.unwrap_or_default();
+        Step::Next(ToolCall::PendingConfirmation(ToolCallPendingConfirmation {
+            head,
+            parameters,
+            confirmation_title: action
+                .confirmation_title
+                .clone()
+                .or(asked.confirmation_title),
+            risk_assessment: action.risk_assessment.clone().or(asked.risk_assessment),
+            edits: action.edits.clone().or(asked.edits),
+            editable: action.editable.or(asked.editable),
+            options: action.options.clone().or(asked.options),
+        }))
+    }
+
+    /// From pending to running or cancelled.
+    fn confirm(self, action: &ToolCallConfirmed) -> Step {
+        let ToolCall::PendingConfirmation(call) = self else {
+            return Step::Stay(self);
+        };
+        let selected_option = action.selected_option_id.as_ref().and_then(|id| {
+            let mut options = call.options.iter().flatten();
+            options.find(|option| option.id == *id).cloned()
+        });
+        let (head, mut parameters) = (call.head, call.parameters);
+        if !action.approved {
+            return Step::Next(ToolCall::Cancelled(ToolCallCancelled {
+                head,
+                parameters,
+                reason: action.reason.unwrap_or(CancellationReason::Denied),
+                reason_message: action.reason_message.clone(),
+                user_suggestion: action.user_suggestion.clone(),
+                selected_option,
+            }));
+        }
+        // Referenced input is rewritten where it is, before this is said.
+        if let (Some(edited), Some(ToolInput::Inline(input))) =
+            (&action.edited_tool_input, &mut parameters.tool_input)
+        {
+            input.clone_from(edited);
+        }
+        let confirmed = action.confirmed.clone();
+        Step::Next(ToolCall::Running(ToolCallRunning {
+            head,
+            parameters,
+            approval: ToolCallApproval {
+                // Somebody did confirm it: that is what this action is (CRT-8).
+                confirmed: confirmed.unwrap_or(ConfirmationReason::UserAction),
+                selected_option,
+            },
+            content: None,
+        }))
+    }
+
+    /// From running or pending to completed, or to pending for the result.
+    /// A call that waits for a token can only fail, and keeps what it had
+    /// produced (TOO-21, TOO-22).
+    fn complete(self, action: &ToolCallComplete) -> Step {
+        let mut result = action.result.clone();
+        let mut review = action.requires_result_confirmation == Some(true);
+        let (head, parameters, approval) = match self {
+            ToolCall::Running(call) => (call.head, call.parameters, call.approval),
+            ToolCall::PendingConfirmation(call) => {
+                let approval = ToolCallApproval {
+                    confirmed: ConfirmationReason::NotNeeded,
+                    selected_option: None,
+                };
+                (call.head, call.parameters, approval)
+            }
+            ToolCall::AuthRequired(call) if !action.result.success => {
+                review = false;
+                result.content = result.content.or(call.content);
+                (call.head, call.parameters, call.approval)
+            }
+            other => return Step::Stay(other),
+        };
+        Step::Next(if review {
+            ToolCall::PendingResultConfirmation(ToolCallPendingResultConfirmation {
+                head,
+                parameters,
+                result,
+                approval,
+            })
+        } else {
+            ToolCall::Completed(ToolCallCompleted {
+                head,
+                parameters,
+                result,
+                approval,
+            })
+        })
+    }
+
+    /// From pending for the result to completed or cancelled.
+    fn confirm_result(self, action: &ToolCallResultConfirmed) -> Step {
+        let ToolCall::PendingResultConfirmation(call) = self else {
+            return Step::Stay(self);
+        };
+        Step::Next(if action.approved {
+            ToolCall::Completed(ToolCallCompleted {
+                head: call.head,
+                parameters: call.parameters,
+                result: call.result,
+                approval: call.approval,
+            })
+        } else {
+            ToolCall::Cancelled(ToolCallCancelled {
+                head: call.head,
+                parameters: call.parameters,
+                reason: CancellationReason::ResultDenied,
+                reason_message: None,
+                user_suggestion: None,
+                selected_option: call.approval.selected_option,
+            })
+        })
+    }
+
+    /// From running to waiting for a token; only for a call of an MCP server
+    /// (TOO-18).
+    fn require_auth(self, action: &ToolCallAuthNeeded) -> Step {
+        match self {
+            ToolCall::Running(call)
+                if matches!(call.head.contributor, Some(ToolCallContributor::Mcp(_))) =>
+            {
+                Step::Next(ToolCall::AuthRequired(ToolCallAuthRequired {
+                    head: call.head,
+                    parameters: call.parameters,
+                    approval: call.approval,
+                    auth: action.auth.clone(),
+                    content: call.content,
+                }))
+            }
+            other => Step::Stay(other),
+        }
+    }
+
+    /// From waiting for a token back to running.
+    fn resolve_auth(self) -> Step {
+        let ToolCall::AuthRequired(call) = self else {
+            return Step::Stay(self);
+        };
+        Step::Next(ToolCall::Running(ToolCallRunning {
+            head: call.head,
+            parameters: call.parameters,
+            approval: call.approval,
+            content: call.content,
+        }))
+    }
+
+    /// The call as a turn that ends leaves it behind; `None` if it can stay
+    /// as it is. A state of a newer version is not ours to rewrite.
+    pub(super) fn skipped(&self) -> Option<ResponsePart> {
+        let (head, parameters) = match self {
+            ToolCall::Streaming(call) => (
+                &call.head,
+                ToolCallParameters {
+                    invocation_message: call.invocation_message.clone().unwrap_or_default(),
+                    tool_input: None,
+                },
+            ),
+            ToolCall::PendingConfirmation(call) => (&call.head, call.parameters.clone()),
+            ToolCall::Running(call) => (&call.head, call.parameters.clone()),
+            ToolCall::AuthRequired(call) => (&call.head, call.parameters.clone()),
+            ToolCall::PendingResultConfirmation(call) => (&call.head, call.parameters.clone()),
+            ToolCall::Completed(_) | ToolCall::Cancelled(_) | ToolCall::Unknown(_) => return None,
+        };
+        Some(part(ToolCall::Cancelled(ToolCallCancelled {
+            head: head.clone(),
+            parameters,
+            reason: CancellationReason::Skipped,
+            reason_message: None,
+            user_suggestion: None,
+            selected_option: None,
+        })))
+    }
+}
+
+/// What a pending call asked before.
+#[derive(Default)]
+struct Asked {
+    confirmation_title: Option<crate::text::MaybeMarkdown>,
+    risk_assessment: Option<crate::chat::tool_call::RiskAssessment>,
+    edits: Option<crate::common::FileEditCollection>,
+    editable: Option<bool>,
+    options: Option<Vec<crate::chat::tool_call::ConfirmationOption>>,
+}
+
+fn part(call: ToolCall) -> ResponsePart {
+    ResponsePart::ToolCall(Box::new(ToolCallPart { tool_call: call }))
+}
+
+/// A contributor may be told more precisely, but a call never passes to a
+/// client, or from one (TOO-5).
+fn refine(
+    current: Option<ToolCallContributor>,
+    next: Option<&ToolCallContributor>,
+) -> Option<ToolCallContributor> {
+    use ToolCallContributor::Client;
+    match (&current, next) {
+        (_, None) => current,
+        (Some(Client(owner)), Some(Client(same))) if owner.client_id == same.client_id => {
+            next.cloned()
+        }
+        (Some(Client(_)), Some(_)) | (_, Some(Client(_))) => current,
+        (_, Some(_)) => next.cloned(),
+    }
+}

@@ -1,0 +1,111 @@
+//! The status of a session or chat: one activity and some flags.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::wire::{DecodeError, Node, Shape, Wire};
+
+/// A set of bits: one activity in bits 0 to 4, flags above. Bits that this
+/// version does not know are kept (AGG-11).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct SessionStatus(u32);
+
+impl SessionStatus {
+    /// Nothing is going on.
+    pub const IDLE: Self = SessionStatus(1);
+    /// The last turn failed.
+    pub const ERROR: Self = SessionStatus(1 << 1);
+    /// A turn is running.
+    pub const IN_PROGRESS: Self = SessionStatus(1 << 3);
+    /// A turn is running and waits for the user; includes `IN_PROGRESS`.
+    pub const INPUT_NEEDED: Self = SessionStatus(1 << 4 | 1 << 3);
+    /// Someone has looked at it since it last changed.
+    pub const IS_READ: Self = SessionStatus(1 << 5);
+    /// Put away.
+    pub const IS_ARCHIVED: Self = SessionStatus(1 << 6);
+
+    const ACTIVITY: u32 = (1 << 5) - 1;
+
+    /// Takes all bits as they are.
+    pub const fn from_bits(bits: u32) -> Self {
+        SessionStatus(bits)
+    }
+
+    /// All bits as they are.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Whether all bits of `other` are set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The activity alone, without flags.
+    pub const fn activity(self) -> Self {
+        SessionStatus(self.0 & Self::ACTIVITY)
+    }
+
+    /// The same flags with another activity.
+    #[must_use]
+    pub const fn with_activity(self, activity: Self) -> Self {
+        SessionStatus(self.0 & !Self::ACTIVITY | activity.0 & Self::ACTIVITY)
+    }
+
+    /// The same status with all bits of `flag` set.
+    #[must_use]
+    pub const fn with(self, flag: Self) -> Self {
+        SessionStatus(self.0 | flag.0)
+    }
+
+    /// The same status with all bits of `flag` cleared.
+    #[must_use]
+    pub const fn without(self, flag: Self) -> Self {
+        SessionStatus(self.0 & !flag.0)
+    }
+
+    /// The same status with a flag set or cleared.
+    #[must_use]
+    pub(crate) const fn flagged(self, flag: Self, set: bool) -> Self {
+        if set {
+            self.with(flag)
+        } else {
+            self.without(flag)
+        }
+    }
+}
+
+impl fmt::Debug for SessionStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let activity = match self.activity() {
+            Self::IDLE => "idle",
+            Self::ERROR => "error",
+            Self::IN_PROGRESS => "in progress",
+            Self::INPUT_NEEDED => "input needed",
+            _ => "unknown activity",
+        };
+        let read = if self.contains(Self::IS_READ) {
+            ", read"
+        } else {
+            ""
+        };
+        let archived = if self.contains(Self::IS_ARCHIVED) {
+            ", archived"
+        } else {
+            ""
+        };
+        write!(f, "SessionStatus({}: {activity}{read}{archived})", self.0)
+    }
+}
+
+impl Wire for SessionStatus {
+    fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
+        u32::decode(node).map(SessionStatus)
+    }
+
+    fn shape() -> Shape {
+        u32::shape()
+    }
+}

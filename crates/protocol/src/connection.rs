@@ -1,0 +1,7 @@
+//! The connection itself: handshake, subscriptions, dispatch.
+
+mod initialize;
+mod subscribe;
+
+pub use initialize::*;
+pub use subscribe::*;

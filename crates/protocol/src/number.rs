@@ -1,0 +1,61 @@
+//! Numbers that are not plain counts.
+
+use serde::{Serialize, Serializer};
+
+use crate::wire::{DecodeError, Node, Shape, Wire};
+
+/// A span of time, or a point in time, in whole milliseconds.
+///
+/// JavaScript clocks have fractions, so a fraction is rounded when it is read
+/// instead of failing the whole action (CRT-17).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Millis(pub i64);
+
+impl Wire for Millis {
+    fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
+        let expected = || DecodeError::expected("a number of milliseconds", node);
+        let source = node.number().ok_or_else(expected)?;
+        if let Ok(whole) = source.parse() {
+            return Ok(Millis(whole));
+        }
+        let rounded = source.parse::<f64>().map_err(|_| expected())?.round();
+        // 2^63 as a double: the first value beyond the range.
+        if rounded.abs() >= 9_223_372_036_854_775_808.0 {
+            return Err(expected());
+        }
+        Ok(Millis(rounded as i64))
+    }
+
+    fn shape() -> Shape {
+        Shape::Milliseconds
+    }
+}
+
+/// Any finite number. Written the way JavaScript writes it: `5`, not `5.0`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd)]
+pub struct Number(pub f64);
+
+impl Wire for Number {
+    fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
+        node.number()
+            .and_then(|source| source.parse::<f64>().ok())
+            .map(Number)
+            .ok_or_else(|| DecodeError::expected("a number", node))
+    }
+
+    fn shape() -> Shape {
+        Shape::Number
+    }
+}
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // 2^53: up to here every whole number has a double of its own.
+        if self.0.fract() == 0.0 && self.0.abs() <= 9_007_199_254_740_992.0 {
+            serializer.serialize_i64(self.0 as i64)
+        } else {
+            serializer.serialize_f64(self.0)
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Request ids.
+
+use serde::{Serialize, Serializer};
+
+use crate::wire::{DecodeError, Node};
+
+/// The id of a request, as the sender wrote it: a string, a number or `null`
+/// (RPC-2).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RequestId {
+    /// No id could be read, or the sender chose `null`.
+    Null,
+    /// A number, digit for digit.
+    Number(Box<str>),
+    /// A string.
+    Text(Box<str>),
+}
+
+impl RequestId {
+    pub(super) fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
+        if node.is_null() {
+            Ok(RequestId::Null)
+        } else if node.is_text() {
+            node.text().map(|text| RequestId::Text(text.into()))
+        } else {
+            node.number()
+                .map(|number| RequestId::Number(number.into()))
+                .ok_or_else(|| DecodeError::expected("a string, a number or null", node))
+        }
+    }
+}
+
+impl From<u64> for RequestId {
+    fn from(number: u64) -> Self {
+        RequestId::Number(number.to_string().into())
+    }
+}
+
+impl Serialize for RequestId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            RequestId::Null => serializer.serialize_unit(),
+            RequestId::Text(text) => serializer.serialize_str(text),
+            // Written digit for digit, so that the sender recognises it.
+            RequestId::Number(number) => {
+                serde_json::value::RawValue::from_string(number.to_string())
+                    .map_err(serde::ser::Error::custom)?
+                    .serialize(serializer)
+            }
+        }
+    }
+}

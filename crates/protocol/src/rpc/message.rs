@@ -1,0 +1,159 @@
+//! Taking a message apart.
+
+use std::borrow::Cow;
+
+use super::error::{ErrorCode, RpcError};
+use super::id::RequestId;
+use crate::wire::{DecodeError, Document, Node, Wire};
+
+/// One JSON-RPC message.
+#[derive(Debug, Clone)]
+pub enum Message<'d> {
+    /// Wants an answer.
+    Request(RequestId, Call<'d>),
+    /// Wants none.
+    Notification(Call<'d>),
+    /// Is one.
+    Response(Response<'d>),
+}
+
+/// A method and its parameters.
+#[derive(Debug, Clone)]
+pub struct Call<'d> {
+    /// The method.
+    pub method: Cow<'d, str>,
+    /// The parameters; `None` if there are none.
+    pub params: Option<Node<'d>>,
+}
+
+/// The answer to a request.
+#[derive(Debug, Clone)]
+pub struct Response<'d> {
+    /// The id of the request.
+    pub id: RequestId,
+    /// The result, or what went wrong.
+    pub outcome: Result<Node<'d>, RpcError>,
+}
+
+/// JSON, but not a message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}")]
+pub struct InvalidMessage {
+    /// The id to answer to; `Null` if none could be read.
+    pub id: RequestId,
+    /// What is wrong.
+    pub problem: DecodeError,
+}
+
+impl From<InvalidMessage> for RpcError {
+    fn from(invalid: InvalidMessage) -> Self {
+        RpcError::new(ErrorCode::InvalidRequest, invalid.to_string())
+    }
+}
+
+impl<'d> Message<'d> {
+    /// Reads the message that a document holds.
+    pub fn decode(document: &'d Document<'d>) -> Result<Self, InvalidMessage> {
+        let node = document.root();
+        if node.is_array() {
+            return Err(InvalidMessage {
+                id: RequestId::Null,
+                problem: DecodeError::new(
+                    "expected one message, found a batch: send each message by itself",
+                ),
+            });
+        }
+        Parts::read(node)
+            .and_then(Parts::into_message)
+            .map_err(|problem| InvalidMessage {
+                id: readable_id(node),
+                problem,
+            })
+    }
+}
+
+/// The members that a message may have.
+struct Parts<'d> {
+    id: Option<RequestId>,
+    method: Option<Cow<'d, str>>,
+    params: Option<Node<'d>>,
+    result: Option<Node<'d>>,
+    error: Option<Node<'d>>,
+}
+
+impl<'d> Parts<'d> {
+    fn read(node: Node<'d>) -> Result<Self, DecodeError> {
+        let version = node.tag("jsonrpc")?;
+        if version != "2.0" {
+            return Err(DecodeError::not_one_of(&version, &["2.0"]).within("jsonrpc"));
+        }
+        let id = node.get("id")?.map(RequestId::decode).transpose();
+        let method = node.get("method")?.map(Node::text).transpose();
+        Ok(Parts {
+            id: id.map_err(|error| error.within("id"))?,
+            method: method.map_err(|error| error.within("method"))?,
+            params: node.get("params")?.filter(|params| !params.is_null()),
+            result: node.get("result")?,
+            error: node.get("error")?,
+        })
+    }
+
+    fn into_message(self) -> Result<Message<'d>, DecodeError> {
+        match (self.method, self.result, self.error) {
+            (Some(method), None, None) => {
+                let call = Call {
+                    method,
+                    params: self.params,
+                };
+                Ok(match self.id {
+                    Some(id) => Message::Request(id, call),
+                    None => Message::Notification(call),
+                })
+            }
+            (None, result, error) => {
+                let outcome = match (result, error) {
+                    (Some(result), None) => Ok(result),
+                    (None, Some(error)) => Err(read_error(error)?),
+                    (Some(_), Some(_)) => {
+                        return Err(DecodeError::new("expected `result` or `error`, found both"));
+                    }
+                    (None, None) => {
+                        return Err(DecodeError::new(
+                            "expected `method`, `result` or `error`, found none",
+                        ));
+                    }
+                };
+                let id = self.id.ok_or_else(|| DecodeError::missing().within("id"))?;
+                Ok(Message::Response(Response { id, outcome }))
+            }
+            (Some(_), _, _) => Err(DecodeError::new(
+                "expected `method` or a response, found both",
+            )),
+        }
+    }
+}
+
+fn read_error(node: Node<'_>) -> Result<RpcError, DecodeError> {
+    let object = ErrorObject::decode(node).map_err(|error| error.within("error"))?;
+    Ok(RpcError {
+        code: ErrorCode::from_number(object.code),
+        message: object.message,
+        data: object.data,
+    })
+}
+
+#[derive(Wire)]
+struct ErrorObject {
+    code: i64,
+    message: String,
+    data: Option<crate::wire::Json>,
+}
+
+/// Whatever can be made of the id of a message that is otherwise wrong.
+fn readable_id(node: Node<'_>) -> RequestId {
+    node.get("id")
+        .ok()
+        .flatten()
+        .and_then(|id| RequestId::decode(id).ok())
+        .unwrap_or(RequestId::Null)
+}

@@ -1,0 +1,69 @@
+//! Points in time, as the wire writes them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+
+use crate::ids::text_types;
+use crate::number::Millis;
+use crate::wire::{DecodeError, Node, Shape, TextKind, Wire};
+
+text_types! {
+    /// A point in time in ISO 8601, such as `2026-07-09T20:00:00.000Z`.
+    ///
+    /// Kept as the text that the peer wrote and read only where a reducer
+    /// has to calculate with it, so that passing it on never changes it.
+    Timestamp: TextKind::Timestamp;
+}
+
+/// Why a point in time could not be calculated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TimestampError {
+    /// The text is not RFC 3339.
+    #[error("`{timestamp}` is not an RFC 3339 timestamp: {reason}")]
+    NotRfc3339 {
+        /// The text.
+        timestamp: Timestamp,
+        /// What the parser found.
+        reason: String,
+    },
+    /// The result lies outside the years -9999 to 9999.
+    #[error("{duration_ms} ms after `{timestamp}` is out of range: {reason}")]
+    OutOfRange {
+        /// The text.
+        timestamp: Timestamp,
+        /// How far was to be added.
+        duration_ms: i64,
+        /// What the calendar said.
+        reason: String,
+    },
+}
+
+impl Timestamp {
+    /// Whether the text is a point in time that can be calculated with.
+    pub fn check(&self) -> Result<(), TimestampError> {
+        self.parse().map(|_| ())
+    }
+
+    /// The point in time `duration` later, in UTC with milliseconds.
+    pub fn plus(&self, duration: Millis) -> Result<Timestamp, TimestampError> {
+        self.parse()?
+            .checked_add(SignedDuration::from_millis(duration.0))
+            .map(|end| Timestamp::new(format!("{end:.3}")))
+            .map_err(|error| TimestampError::OutOfRange {
+                timestamp: self.clone(),
+                duration_ms: duration.0,
+                reason: error.to_string(),
+            })
+    }
+
+    fn parse(&self) -> Result<jiff::Timestamp, TimestampError> {
+        self.as_str()
+            .parse()
+            .map_err(|error: jiff::Error| TimestampError::NotRfc3339 {
+                timestamp: self.clone(),
+                reason: error.to_string(),
+            })
+    }
+}

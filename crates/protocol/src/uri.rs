@@ -1,0 +1,67 @@
+//! URIs and the two channels with a fixed address.
+
+use serde::{Serialize, Serializer};
+
+use crate::ids::text_types;
+use crate::wire::{DecodeError, Node, Shape, TextKind, Wire};
+
+use std::fmt;
+use std::sync::Arc;
+
+text_types! {
+    /// The address of a channel, file or other resource.
+    ///
+    /// An opaque text key: compared byte for byte as the peer wrote it, never
+    /// taken apart to find an owner (SUB-10).
+    Uri: TextKind::Uri;
+}
+
+macro_rules! fixed_channels {
+    ($($(#[$doc:meta])* $name:ident = $uri:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+        pub struct $name;
+
+        impl $name {
+            /// The address itself.
+            pub const URI: &'static str = $uri;
+        }
+
+        impl From<$name> for Uri {
+            fn from(_: $name) -> Uri {
+                Uri::from($name::URI)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(Self::URI)
+            }
+        }
+
+        impl Wire for $name {
+            fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
+                let text = node.text()?;
+                if text != Self::URI {
+                    return Err(DecodeError::not_one_of(&text, &[Self::URI]));
+                }
+                Ok($name)
+            }
+
+            fn shape() -> Shape {
+                Shape::Choice {
+                    values: &[$uri],
+                    open: false,
+                }
+            }
+        }
+    )*};
+}
+
+fixed_channels! {
+    /// The channel of everything that belongs to the host as a whole. A
+    /// command that carries it is refused on any other (RPC-8).
+    RootChannel = "ahp-root://";
+    /// The channel of the automation catalogue.
+    AutomationsChannel = "ahp-automations://";
+}

@@ -1,0 +1,82 @@
+//! A parsed message: the text and a flat list of its tokens.
+//!
+//! The list is in document order, and each token knows where its successor on
+//! the same level stands. Looking up a field, or skipping what nobody asked
+//! for, costs one step per sibling and no allocation.
+
+use super::error::ParseError;
+use super::node::Node;
+use super::parse;
+
+/// How much a peer may send in one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest text, in bytes. Offsets are 32 bits wide, so no more than
+    /// 4 GiB - 1 is ever accepted.
+    pub bytes: usize,
+    /// Deepest nesting of arrays and objects; at most [`Limits::MAX_DEPTH`]
+    /// takes effect.
+    pub depth: usize,
+}
+
+impl Limits {
+    /// Values are read by recursion, so depth has a ceiling of its own.
+    pub const MAX_DEPTH: usize = 128;
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            bytes: 16 * 1024 * 1024,
+            depth: 64,
+        }
+    }
+}
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Null,
+    True,
+    False,
+    Number,
+    /// A string that stands in the text as it is.
+    Plain,
+    /// A string with escape sequences.
+    Escaped,
+    Array,
+    Object,
+}
+
+/// One value, or one key, of the document.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    /// Where the value starts; inside the quotes for a string.
+    pub(super) start: u32,
+    /// Where it ends, exclusive; inside the quotes for a string.
+    pub(super) end: u32,
+    /// The token that follows this one and everything in it.
+    pub(super) next: u32,
+}
+
+/// A text that was found to be one JSON value within the limits.
+#[derive(Debug)]
+pub struct Document<'t> {
+    pub(super) text: &'t str,
+    pub(super) tokens: Vec<Token>,
+}
+
+impl<'t> Document<'t> {
+    /// Checks that `text` is exactly one JSON value, and no larger or deeper
+    /// than allowed.
+    pub fn parse(text: &'t str, limits: Limits) -> Result<Self, ParseError> {
+        let tokens = parse::tokens(text, limits)?;
+        Ok(Document { text, tokens })
+    }
+
+    /// The value that the text holds.
+    pub fn root(&self) -> Node<'_> {
+        Node::new(self, 0)
+    }
+}

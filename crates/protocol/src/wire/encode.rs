@@ -1,0 +1,56 @@
+//! The fields of an object, as the derive writes them.
+
+use std::sync::Arc;
+
+use serde::Serializer;
+use serde::ser::SerializeMap;
+
+use super::{Object, Wire};
+
+/// A type that is a JSON object, and can stand inside a larger one.
+pub trait EncodeFields {
+    /// Writes the fields into an object that is already open.
+    fn encode_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;
+}
+
+impl<T: EncodeFields> EncodeFields for Box<T> {
+    fn encode_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        (**self).encode_fields(map)
+    }
+}
+
+impl<T: EncodeFields> EncodeFields for Arc<T> {
+    fn encode_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        (**self).encode_fields(map)
+    }
+}
+
+/// Writes an object with the fields of `value`.
+pub fn encode_object<T: EncodeFields, S: Serializer>(
+    value: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    value.encode_fields(&mut map)?;
+    map.end()
+}
+
+/// Writes one field, unless it is absent.
+pub fn write_field<T: Wire, M: SerializeMap>(
+    map: &mut M,
+    name: &'static str,
+    value: &T,
+) -> Result<(), M::Error> {
+    if value.is_absent() {
+        return Ok(());
+    }
+    map.serialize_entry(name, value)
+}
+
+/// Writes the fields of a free object.
+pub fn encode_raw_fields<M: SerializeMap>(object: &Object, map: &mut M) -> Result<(), M::Error> {
+    for (key, value) in object {
+        map.serialize_entry(key, value)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,24 @@
+//! The fields of an object, as the derive reads them.
+
+use super::Wire;
+use super::error::DecodeError;
+use super::node::Node;
+
+/// Decodes a field into its slot; refuses a second one of the same name.
+pub fn read_field<T: Wire>(
+    slot: &mut Option<T>,
+    name: &'static str,
+    node: Node<'_>,
+) -> Result<(), DecodeError> {
+    if slot.is_some() {
+        return Err(DecodeError::given_twice().within(name));
+    }
+    *slot = Some(T::decode(node).map_err(|error| error.within(name))?);
+    Ok(())
+}
+
+/// Takes a field from its slot, or what its absence means.
+pub fn take_field<T: Wire>(slot: Option<T>, name: &'static str) -> Result<T, DecodeError> {
+    slot.or_else(T::absent)
+        .ok_or_else(|| DecodeError::missing().within(name))
+}

@@ -1,0 +1,285 @@
+//! A value inside a document, to look at and to decode from.
+
+use std::borrow::Cow;
+
+use super::document::{Document, Kind, Token};
+use super::error::DecodeError;
+use super::{Json, Object};
+
+/// One JSON value inside a [`Document`]. Cheap to copy.
+#[derive(Debug, Clone, Copy)]
+pub struct Node<'d> {
+    document: &'d Document<'d>,
+    index: u32,
+}
+
+impl<'d> Node<'d> {
+    pub(super) fn new(document: &'d Document<'d>, index: u32) -> Self {
+        Node { document, index }
+    }
+
+    fn token(self) -> Token {
+        token(self.document, self.index)
+    }
+
+    fn slice(self) -> &'d str {
+        let token = self.token();
+        self.document
+            .text
+            .get(token.start as usize..token.end as usize)
+            .unwrap_or_default()
+    }
+
+    /// The value as it stands in the text. A string comes without its quotes.
+    pub fn source(self) -> &'d str {
+        self.slice()
+    }
+
+    /// Whether the value is `null`.
+    pub fn is_null(self) -> bool {
+        self.token().kind == Kind::Null
+    }
+
+    /// Whether the value is an object.
+    pub fn is_object(self) -> bool {
+        self.token().kind == Kind::Object
+    }
+
+    /// Whether the value is an array.
+    pub fn is_array(self) -> bool {
+        self.token().kind == Kind::Array
+    }
+
+    /// Whether the value is a string.
+    pub fn is_text(self) -> bool {
+        matches!(self.token().kind, Kind::Plain | Kind::Escaped)
+    }
+
+    /// The text of a number, digit for digit.
+    pub fn number(self) -> Option<&'d str> {
+        (self.token().kind == Kind::Number).then(|| self.slice())
+    }
+
+    /// The value of a boolean.
+    pub fn boolean(self) -> Result<bool, DecodeError> {
+        match self.token().kind {
+            Kind::True => Ok(true),
+            Kind::False => Ok(false),
+            _ => Err(DecodeError::expected("true or false", self)),
+        }
+    }
+
+    /// The value of a string.
+    pub fn text(self) -> Result<Cow<'d, str>, DecodeError> {
+        match self.token().kind {
+            Kind::Plain => Ok(Cow::Borrowed(self.slice())),
+            Kind::Escaped => Ok(Cow::Owned(unescape(self.slice()))),
+            _ => Err(DecodeError::expected("a string", self)),
+        }
+    }
+
+    /// The fields of an object, in the order of the text.
+    pub fn entries(self) -> Result<Entries<'d>, DecodeError> {
+        let token = self.token();
+        if token.kind != Kind::Object {
+            return Err(DecodeError::expected("an object", self));
+        }
+        Ok(Entries {
+            document: self.document,
+            index: self.index + 1,
+            end: token.next,
+        })
+    }
+
+    /// The items of an array.
+    pub fn items(self) -> Result<Items<'d>, DecodeError> {
+        let token = self.token();
+        if token.kind != Kind::Array {
+            return Err(DecodeError::expected("an array", self));
+        }
+        Ok(Items {
+            document: self.document,
+            index: self.index + 1,
+            end: token.next,
+        })
+    }
+
+    /// One field of an object; a field that stands there twice is refused.
+    pub fn get(self, name: &'static str) -> Result<Option<Node<'d>>, DecodeError> {
+        let mut found = None;
+        for (key, value) in self.entries()? {
+            if key == name {
+                if found.is_some() {
+                    return Err(DecodeError::given_twice().within(name));
+                }
+                found = Some(value);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The string field that names the variant of a union.
+    pub fn tag(self, name: &'static str) -> Result<Cow<'d, str>, DecodeError> {
+        let node = self
+            .get(name)?
+            .ok_or_else(|| DecodeError::missing().within(name))?;
+        node.text().map_err(|error| error.within(name))
+    }
+
+    /// The value as free JSON. Of a key given twice, the last one counts.
+    pub fn to_json(self) -> Json {
+        match self.token().kind {
+            Kind::Null => Json::Null,
+            Kind::True => Json::Bool(true),
+            Kind::False => Json::Bool(false),
+            Kind::Number => json_number(self.slice()),
+            Kind::Plain => Json::String(self.slice().to_owned()),
+            Kind::Escaped => Json::String(unescape(self.slice())),
+            Kind::Array => Json::Array(
+                self.items()
+                    .into_iter()
+                    .flatten()
+                    .map(Node::to_json)
+                    .collect(),
+            ),
+            Kind::Object => Json::Object(self.to_object()),
+        }
+    }
+
+    /// The fields of an object as free JSON; empty for any other value.
+    pub fn to_object(self) -> Object {
+        self.entries()
+            .into_iter()
+            .flatten()
+            .map(|(key, value)| (key.into_owned(), value.to_json()))
+            .collect()
+    }
+
+    /// The value in words, for an error message. Never quotes a string: it
+    /// may be a prompt or a secret.
+    pub(super) fn in_words(self) -> Cow<'static, str> {
+        match self.token().kind {
+            Kind::Null => "null".into(),
+            Kind::True => "true".into(),
+            Kind::False => "false".into(),
+            Kind::Number => self.slice().chars().take(40).collect::<String>().into(),
+            Kind::Plain | Kind::Escaped => "a string".into(),
+            Kind::Array => "an array".into(),
+            Kind::Object => "an object".into(),
+        }
+    }
+}
+
+/// The fields of an object.
+#[derive(Debug, Clone)]
+pub struct Entries<'d> {
+    document: &'d Document<'d>,
+    index: u32,
+    end: u32,
+}
+
+impl<'d> Iterator for Entries<'d> {
+    type Item = (Cow<'d, str>, Node<'d>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.index >= self.end {
+            return None;
+        }
+        let key = Node::new(self.document, self.index);
+        let value = Node::new(self.document, self.index + 1);
+        self.index = value.token().next;
+        let name = match key.token().kind {
+            Kind::Escaped => Cow::Owned(unescape(key.slice())),
+            _ => Cow::Borrowed(key.slice()),
+        };
+        Some((name, value))
+    }
+}
+
+/// The items of an array.
+#[derive(Debug, Clone)]
+pub struct Items<'d> {
+    document: &'d Document<'d>,
+    index: u32,
+    end: u32,
+}
+
+impl<'d> Iterator for Items<'d> {
+    type Item = Node<'d>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.index >= self.end {
+            return None;
+        }
+        let item = Node::new(self.document, self.index);
+        self.index = item.token().next;
+        Some(item)
+    }
+}
+
+/// A node is only ever made for a token that is there.
+fn token(document: &Document<'_>, index: u32) -> Token {
+    document
+        .tokens
+        .get(index as usize)
+        .copied()
+        .unwrap_or(Token {
+            kind: Kind::Null,
+            start: 0,
+            end: 0,
+            next: u32::MAX,
+        })
+}
+
+/// Resolves the escape sequences of a string that the parser let through.
+fn unescape(source: &str) -> String {
+    let mut text = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some((plain, escape)) = rest.split_once('\\') {
+        text.push_str(plain);
+        let mut letters = escape.chars();
+        match letters.next() {
+            Some('b') => text.push('\u{8}'),
+            Some('f') => text.push('\u{c}'),
+            Some('n') => text.push('\n'),
+            Some('r') => text.push('\r'),
+            Some('t') => text.push('\t'),
+            Some('u') => {
+                let (character, length) = unescape_unit(letters.as_str());
+                text.push(character);
+                letters = letters.as_str().get(length..).unwrap_or_default().chars();
+            }
+            Some(other) => text.push(other),
+            None => {}
+        }
+        rest = letters.as_str();
+    }
+    text.push_str(rest);
+    text
+}
+
+/// The character after `\u`, and how many bytes it took: four, or ten for a
+/// surrogate pair.
+fn unescape_unit(source: &str) -> (char, usize) {
+    let unit = |from: usize| {
+        source
+            .get(from..from + 4)
+            .and_then(|digits| u16::from_str_radix(digits, 16).ok())
+    };
+    let units = [unit(0), unit(6)];
+    let pair = units.into_iter().flatten();
+    match char::decode_utf16(pair).next() {
+        Some(Ok(character)) => (character, 4 + 6 * (character.len_utf16() - 1)),
+        _ => (char::REPLACEMENT_CHARACTER, 4),
+    }
+}
+
+fn json_number(source: &str) -> Json {
+    if let Ok(whole) = source.parse::<i64>() {
+        return Json::from(whole);
+    }
+    if let Ok(whole) = source.parse::<u64>() {
+        return Json::from(whole);
+    }
+    source.parse::<f64>().map_or(Json::Null, Json::from)
+}

@@ -1,0 +1,301 @@
+//! The JSON grammar (RFC 8259), nothing more: text in, tokens out.
+
+use super::document::{Kind, Limits, Token};
+use super::error::ParseError;
+
+/// Splits `text` into the tokens of one JSON value.
+pub(super) fn tokens(text: &str, limits: Limits) -> Result<Vec<Token>, ParseError> {
+    let allowed = limits.bytes.min(u32::MAX as usize);
+    if text.len() > allowed {
+        return Err(ParseError::TooLarge {
+            bytes: text.len(),
+            allowed,
+        });
+    }
+    let mut parser = Parser {
+        bytes: text.as_bytes(),
+        at: 0,
+        tokens: Vec::with_capacity(16 + text.len() / 16),
+        allowed_depth: limits.depth.min(Limits::MAX_DEPTH),
+    };
+    parser.space();
+    parser.value(0)?;
+    parser.space();
+    match parser.peek() {
+        None => Ok(parser.tokens),
+        Some(_) => Err(parser.wrong("expected nothing after the value")),
+    }
+}
+
+struct Parser<'t> {
+    bytes: &'t [u8],
+    at: usize,
+    tokens: Vec<Token>,
+    allowed_depth: usize,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn wrong(&self, what: &'static str) -> ParseError {
+        ParseError::Syntax {
+            offset: self.at,
+            what,
+        }
+    }
+
+    /// Opens a token whose end is not known yet.
+    fn open(&mut self, kind: Kind, start: usize) -> usize {
+        self.tokens.push(Token {
+            kind,
+            start: offset(start),
+            end: 0,
+            next: 0,
+        });
+        self.tokens.len() - 1
+    }
+
+    /// Closes a token at the current place, with all that came since inside it.
+    fn close(&mut self, token: usize, end: usize) {
+        let next = offset(self.tokens.len());
+        if let Some(token) = self.tokens.get_mut(token) {
+            token.end = offset(end);
+            token.next = next;
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<(), ParseError> {
+        match self.peek() {
+            Some(b'{') => self.object(depth),
+            Some(b'[') => self.array(depth),
+            Some(b'"') => self.string(),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word(b"true", Kind::True),
+            Some(b'f') => self.word(b"false", Kind::False),
+            Some(b'n') => self.word(b"null", Kind::Null),
+            _ => Err(self.wrong("expected a value")),
+        }
+    }
+
+    fn descend(&self, depth: usize) -> Result<(), ParseError> {
+        if depth >= self.allowed_depth {
+            return Err(ParseError::TooDeep {
+                allowed: self.allowed_depth,
+            });
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, depth: usize) -> Result<(), ParseError> {
+        self.descend(depth)?;
+        let token = self.open(Kind::Object, self.at);
+        self.at += 1;
+        self.space();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            self.close(token, self.at);
+            return Ok(());
+        }
+        loop {
+            if self.peek() != Some(b'"') {
+                return Err(self.wrong("expected a key in quotes"));
+            }
+            self.string()?;
+            self.space();
+            if self.peek() != Some(b':') {
+                return Err(self.wrong("expected a colon"));
+            }
+            self.at += 1;
+            self.space();
+            self.value(depth + 1)?;
+            self.space();
+            match self.peek() {
+                Some(b',') => {
+                    self.at += 1;
+                    self.space();
+                }
+                Some(b'}') => {
+                    self.at += 1;
+                    self.close(token, self.at);
+                    return Ok(());
+                }
+                _ => return Err(self.wrong("expected a comma or `}`")),
+            }
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<(), ParseError> {
+        self.descend(depth)?;
+        let token = self.open(Kind::Array, self.at);
+        self.at += 1;
+        self.space();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            self.close(token, self.at);
+            return Ok(());
+        }
+        loop {
+            self.value(depth + 1)?;
+            self.space();
+            match self.peek() {
+                Some(b',') => {
+                    self.at += 1;
+                    self.space();
+                }
+                Some(b']') => {
+                    self.at += 1;
+                    self.close(token, self.at);
+                    return Ok(());
+                }
+                _ => return Err(self.wrong("expected a comma or `]`")),
+            }
+        }
+    }
+
+    fn word(&mut self, word: &[u8], kind: Kind) -> Result<(), ParseError> {
+        let start = self.at;
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        if !rest.starts_with(word) {
+            return Err(self.wrong("expected a value"));
+        }
+        let token = self.open(kind, start);
+        self.at += word.len();
+        self.close(token, self.at);
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<(), ParseError> {
+        let token = self.open(Kind::Number, self.at);
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        match self.peek() {
+            Some(b'0') => self.at += 1,
+            _ => self.digits()?,
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        self.close(token, self.at);
+        self.in_range(token)
+    }
+
+    /// A number beyond the range of a double would turn into nothing when it
+    /// is passed on. Only a long one, or one with an exponent, can be.
+    fn in_range(&self, token: usize) -> Result<(), ParseError> {
+        let source = self
+            .tokens
+            .get(token)
+            .and_then(|token| self.bytes.get(token.start as usize..token.end as usize))
+            .and_then(|bytes| std::str::from_utf8(bytes).ok())
+            .unwrap_or_default();
+        let suspect = source.len() > 300 || source.contains(['e', 'E']);
+        if suspect && source.parse().is_ok_and(f64::is_infinite) {
+            return Err(self.wrong("expected a number within the range of a double"));
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), ParseError> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at == start {
+            return Err(self.wrong("expected a digit"));
+        }
+        Ok(())
+    }
+
+    fn string(&mut self) -> Result<(), ParseError> {
+        self.at += 1;
+        let token = self.open(Kind::Plain, self.at);
+        loop {
+            match self.peek() {
+                None => return Err(self.wrong("expected a closing quote")),
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    if let Some(token) = self.tokens.get_mut(token) {
+                        token.kind = Kind::Escaped;
+                    }
+                    self.escape()?;
+                }
+                Some(0..=0x1f) => {
+                    return Err(self.wrong("expected control characters to be escaped"));
+                }
+                Some(_) => self.at += 1,
+            }
+        }
+        self.close(token, self.at);
+        self.at += 1;
+        Ok(())
+    }
+
+    fn escape(&mut self) -> Result<(), ParseError> {
+        self.at += 1;
+        match self.peek() {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                self.at += 1;
+                Ok(())
+            }
+            Some(b'u') => {
+                self.at += 1;
+                match self.unit()? {
+                    0xd800..=0xdbff => self.second_half(),
+                    0xdc00..=0xdfff => Err(self.wrong("expected a whole character, found half")),
+                    _ => Ok(()),
+                }
+            }
+            _ => Err(self.wrong("expected an escape sequence")),
+        }
+    }
+
+    /// The low surrogate that has to follow a high one.
+    fn second_half(&mut self) -> Result<(), ParseError> {
+        let half = "expected a whole character, found half";
+        if self.bytes.get(self.at..self.at + 2) != Some(b"\\u") {
+            return Err(self.wrong(half));
+        }
+        self.at += 2;
+        match self.unit()? {
+            0xdc00..=0xdfff => Ok(()),
+            _ => Err(self.wrong(half)),
+        }
+    }
+
+    /// Four hexadecimal digits.
+    fn unit(&mut self) -> Result<u32, ParseError> {
+        let mut unit = 0;
+        for _ in 0..4 {
+            let digit = self
+                .peek()
+                .and_then(|byte| char::from(byte).to_digit(16))
+                .ok_or_else(|| self.wrong("expected four hexadecimal digits"))?;
+            unit = unit * 16 + digit;
+            self.at += 1;
+        }
+        Ok(unit)
+    }
+}
+
+/// Offsets fit: the text was measured before it was read, and there are never
+/// more tokens than bytes.
+fn offset(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
