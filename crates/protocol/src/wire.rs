@@ -25,7 +25,7 @@ pub use encode::{EncodeFields, encode_object, encode_raw_fields, write_field};
 pub use error::{DecodeError, ParseError};
 pub use field::{read_field, take_field};
 pub use node::{Entries, Items, Node};
-pub use shape::{FieldShape, Shape, TextKind, empty_object_shape, flatten_shape};
+pub use shape::{FieldShape, NamedShape, Shape, TextKind, empty_object_shape, flatten_shape};
 pub use standalone::{Standalone, Variant};
 pub use unknown::Unknown;
 

@@ -83,7 +83,7 @@ macro_rules! actions {
                 }
             }
 
-            pub(crate) fn shapes() -> Vec<(&'static str, fn() -> $crate::wire::Shape)> {
+            pub(crate) fn shapes() -> Vec<$crate::wire::NamedShape> {
                 vec![$(($wire, <$payload as $crate::wire::Wire>::shape),)*]
             }
         }

@@ -34,7 +34,7 @@ use crate::session::{
     ResolveSessionConfigResult, SessionConfigCompletionsParams, SessionConfigCompletionsResult,
 };
 use crate::terminal::{CreateTerminalParams, DisposeTerminalParams};
-use crate::wire::{DecodeError, Document, Limits, Node, Shape, Wire};
+use crate::wire::{DecodeError, Document, Limits, NamedShape, Node, Shape, Wire};
 
 /// The parameters of a request, with what answers it.
 pub trait Command: Wire {
@@ -129,7 +129,7 @@ macro_rules! methods {
             }
 
             /// The shape of the parameters of each method.
-            pub fn shapes() -> Vec<(&'static str, fn() -> Shape)> {
+            pub fn shapes() -> Vec<NamedShape> {
                 vec![$(($method, <$params as Wire>::shape),)*]
             }
         }
@@ -168,7 +168,7 @@ macro_rules! requests {
 
         impl $name {
             /// The shape of the result of each method.
-            pub fn result_shapes() -> Vec<(&'static str, fn() -> Shape)> {
+            pub fn result_shapes() -> Vec<NamedShape> {
                 vec![$(($method, <$result as Wire>::shape),)*]
             }
         }

@@ -46,13 +46,16 @@ pub enum Shape {
         /// The field that names the variant.
         tag: &'static str,
         /// The variants this version knows.
-        variants: Vec<(&'static str, fn() -> Shape)>,
+        variants: Vec<NamedShape>,
         /// Whether others are kept rather than refused.
         open: bool,
     },
     /// One of several shapes that tell themselves apart.
     Either(Vec<fn() -> Shape>),
 }
+
+/// A shape that goes by a name: a variant, an action, a method.
+pub type NamedShape = (&'static str, fn() -> Shape);
 
 /// What a string stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -40,17 +40,13 @@ impl ChatState {
         };
         let changed = change_open(&mut active.response_parts, &action.request_id, |part| {
             let answers = part.request.answers.get_or_insert_default();
-            let changed = match &action.answer {
-                Some(answer) => {
-                    answers.insert(action.question_id.clone(), answer.clone());
-                    true
-                }
-                None => answers.shift_remove(&action.question_id).is_some(),
+            match &action.answer {
+                Some(answer) => answers.insert(action.question_id.clone(), answer.clone()),
+                None => answers.shift_remove(&action.question_id),
             };
             part.request.answers.take_if(|answers| answers.is_empty());
-            changed
         });
-        Outcome::applied_if(changed == Some(true))
+        Outcome::applied_if(changed.is_some())
     }
 
     pub(super) fn complete_input(&mut self, action: &InputCompleted) -> Outcome {

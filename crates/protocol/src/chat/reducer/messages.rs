@@ -37,6 +37,7 @@ impl ChatState {
     pub(super) fn take_pending_message(&mut self, id: &PendingMessageId) {
         self.take_steering_message(id);
         self.take_queued_message(id);
+        self.queued_messages.take_if(|queue| queue.is_empty());
     }
 
     fn take_steering_message(&mut self, id: &PendingMessageId) -> bool {
