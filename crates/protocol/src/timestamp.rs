@@ -23,16 +23,16 @@ pub enum TimestampError {
     /// The text is not RFC 3339.
     #[error("`{timestamp}` is not an RFC 3339 timestamp: {reason}")]
     NotRfc3339 {
-        /// The text.
-        timestamp: Timestamp,
+        /// The text, or its beginning.
+        timestamp: String,
         /// What the parser found.
         reason: String,
     },
     /// The result lies outside the years -9999 to 9999.
     #[error("{duration_ms} ms after `{timestamp}` is out of range: {reason}")]
     OutOfRange {
-        /// The text.
-        timestamp: Timestamp,
+        /// The text, or its beginning.
+        timestamp: String,
         /// How far was to be added.
         duration_ms: i64,
         /// What the calendar said.
@@ -52,17 +52,22 @@ impl Timestamp {
             .checked_add(SignedDuration::from_millis(duration.0))
             .map(|end| Timestamp::new(format!("{end:.3}")))
             .map_err(|error| TimestampError::OutOfRange {
-                timestamp: self.clone(),
+                timestamp: self.beginning(),
                 duration_ms: duration.0,
                 reason: error.to_string(),
             })
+    }
+
+    /// Peers choose the text, so no more than this of it goes into a message.
+    fn beginning(&self) -> String {
+        self.as_str().chars().take(40).collect()
     }
 
     fn parse(&self) -> Result<jiff::Timestamp, TimestampError> {
         self.as_str()
             .parse()
             .map_err(|error: jiff::Error| TimestampError::NotRfc3339 {
-                timestamp: self.clone(),
+                timestamp: self.beginning(),
                 reason: error.to_string(),
             })
     }
