@@ -275,7 +275,10 @@ fn unescape_unit(source: &str) -> (char, usize) {
 }
 
 fn json_number(source: &str) -> Json {
-    if let Ok(whole) = source.parse::<i64>() {
+    // Minus zero is a double: as a whole number it would lose its sign.
+    if let Ok(whole) = source.parse::<i64>()
+        && (whole != 0 || !source.starts_with('-'))
+    {
         return Json::from(whole);
     }
     if let Ok(whole) = source.parse::<u64>() {

@@ -47,11 +47,17 @@ fn whole(node: Node<'_>, least: i128, most: i128) -> Result<i128, DecodeError> {
             value as i128
         }
     };
-    if value < least || value > most {
-        return Err(DecodeError::new(format!(
-            "expected a whole number from {least} to {most}, found {}",
-            source.chars().take(40).collect::<String>()
-        )));
+    if value < least {
+        return Err(DecodeError::expected(
+            &format!("a whole number of at least {least}"),
+            node,
+        ));
+    }
+    if value > most {
+        return Err(DecodeError::expected(
+            &format!("a whole number of at most {most}"),
+            node,
+        ));
     }
     Ok(value)
 }

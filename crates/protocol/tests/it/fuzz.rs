@@ -1,1 +1,116 @@
-//! x
+//! Random bytes. A few thousand here; `PROPTEST_CASES=1000000` for a night.
+
+use agenthost_protocol::action::{Action, ReceivedAction};
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::rpc::{ClientNotification, ClientRequest, HostNotification, Message};
+use agenthost_protocol::wire::{Document, Json, Limits, Wire};
+use agenthost_testkit::{Generator, Options};
+use proptest::prelude::*;
+
+/// Everything that may be done with a text that came from outside. Must not
+/// panic, whatever the text.
+fn read(text: &str) {
+    let Ok(document) = Document::parse(text, Limits::default()) else {
+        return;
+    };
+    let root = document.root();
+    let json = root.to_json();
+    // What was let through is JSON for others, too, and the same JSON.
+    let other: Json = serde_json::from_str(text).unwrap();
+    assert_eq!(json, other, "{text}");
+    let received = ReceivedAction::decode(root).unwrap();
+    if let ReceivedAction::Valid(action) = &received {
+        let written = serde_json::to_string(action).unwrap();
+        let again = Document::parse(&written, Limits::default()).unwrap();
+        assert_eq!(Action::decode(again.root()).as_ref(), Ok(action));
+    }
+    if let Ok(mut state) = ChannelState::decode(root)
+        && let ReceivedAction::Valid(action) = &received
+    {
+        let _outcome = state.reduce(action);
+    }
+    if let Ok(Message::Request(_, call) | Message::Notification(call)) = Message::decode(&document)
+    {
+        drop(ClientRequest::decode(&call));
+        drop(ClientNotification::decode(&call));
+        drop(HostNotification::decode(&call));
+    }
+}
+
+/// A message of the protocol, right in every respect.
+fn message(seed: u64) -> String {
+    let mut generator = Generator::new(seed, Options::default());
+    let shapes = [ClientRequest::shapes(), ClientNotification::shapes()].concat();
+    let (method, shape) = *generator.pick(&shapes).unwrap();
+    let params = generator.json(&shape());
+    serde_json::json!({"jsonrpc": "2.0", "id": seed, "method": method, "params": params})
+        .to_string()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_read_without_harm(text in any::<String>()) {
+        read(&text);
+    }
+
+    #[test]
+    fn any_json_like_text_is_read_without_harm(
+        text in r#"([\[\]{}:, ]|"[a-z\\"u0-9]{0,4}"|-?[0-9]{1,3}(\.[0-9])?([eE][+-]?[0-9]{1,3})?|true|null){0,24}"#
+    ) {
+        read(&text);
+    }
+
+    /// The grammar is the same as everyone's: what we let through, they do,
+    /// and the other way round.
+    #[test]
+    fn the_grammar_is_the_official_one(
+        text in r#"[\[\]{}:,"0-9.eE+\-\\unltrafs \x00-\x1f]{0,12}"#
+    ) {
+        let ours = Document::parse(&text, Limits::default()).is_ok();
+        let theirs = serde_json::from_str::<Json>(&text).is_ok();
+        prop_assert_eq!(ours, theirs, "{:?}", text);
+    }
+
+    /// A correct message with a few bytes changed, cut out or put in.
+    #[test]
+    fn a_broken_message_is_read_without_harm(
+        seed in any::<u64>(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), 0..4_u8, any::<u8>()), 0..6),
+    ) {
+        let mut bytes = message(seed).into_bytes();
+        read(std::str::from_utf8(&bytes).unwrap());
+        for (index, kind, byte) in edits {
+            if bytes.is_empty() {
+                break;
+            }
+            let at = index.index(bytes.len());
+            match kind {
+                0 => bytes[at] = byte,
+                1 => drop(bytes.remove(at)),
+                2 => bytes.insert(at, byte),
+                _ => bytes.truncate(at),
+            }
+        }
+        read(&String::from_utf8_lossy(&bytes));
+    }
+
+    /// Any action on any state: no panic, and nothing is changed unless the
+    /// outcome says so.
+    #[test]
+    fn any_action_on_any_state(seed in any::<u64>()) {
+        let options = Options { names: 2, ..Options::default() };
+        let mut generator = Generator::new(seed, options);
+        let decode = |json: &Json| json.to_string();
+        let state = decode(&generator.json(&ChannelState::shape()));
+        let action = decode(&generator.json(&Action::shape()));
+        let mut state: ChannelState = agenthost_protocol::wire::from_str(&state).unwrap();
+        let action: Action = agenthost_protocol::wire::from_str(&action).unwrap();
+        let before = state.clone();
+        let outcome = state.reduce(&action);
+        if outcome != agenthost_protocol::outcome::Outcome::Applied {
+            prop_assert_eq!(before, state);
+        }
+    }
+}
