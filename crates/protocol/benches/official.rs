@@ -4,7 +4,12 @@
 //! is missed. Machines are noisy, so nothing is said in seconds alone: both
 //! contenders take turns, each counts with its best round, and budgets are
 //! ratios. `-- --quick` is short enough for every test run.
-#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark")]
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a benchmark prints, measures time, and may panic"
+)]
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -47,7 +47,7 @@ actions! {
     /// Something that happened to a canvas.
     pub enum CanvasAction on Canvas {
         /// The canvas changed.
-        StateChanged(CanvasStateChanged) = "canvas/stateChanged", Host, V1_0;
+        StateChanged(Box<CanvasStateChanged>) = "canvas/stateChanged", Host, V1_0;
     }
 }
 

@@ -15,7 +15,7 @@ actions! {
         /// An annotation was made, or written anew.
         Set(AnnotationSet) = "annotations/set", Client, V0_4;
         /// Some of an annotation changed.
-        Updated(AnnotationUpdated) = "annotations/updated", Client, V0_4;
+        Updated(Box<AnnotationUpdated>) = "annotations/updated", Client, V0_4;
         /// An annotation is gone.
         Removed(AnnotationRemoved) = "annotations/removed", Client, V0_4;
         /// An entry was added, or written anew.

@@ -27,7 +27,7 @@ actions! {
     /// Something that happened to a run.
     pub enum AutomationRunAction on AutomationRun {
         /// The run got further.
-        LifecycleChanged(AutomationRunLifecycleChanged) = "automationRun/lifecycleChanged", Host, V0_8;
+        LifecycleChanged(Box<AutomationRunLifecycleChanged>) = "automationRun/lifecycleChanged", Host, V0_8;
         /// The run has one more session.
         SessionSet(AutomationRunSessionSet) = "automationRun/sessionSet", Host, V0_8;
         /// The run has one session less.

@@ -32,7 +32,7 @@ actions! {
         /// A turn that failed goes on.
         TurnResume(TurnResume) = "chat/turnResume", Client, V0_9;
         /// A tool call began.
-        ToolCallStart(ToolCallStart) = "chat/toolCallStart", Host, V0_4;
+        ToolCallStart(Box<ToolCallStart>) = "chat/toolCallStart", Host, V0_4;
         /// Arguments of a tool call were added.
         ToolCallDelta(ToolCallDelta) = "chat/toolCallDelta", Host, V0_4;
         /// The arguments of a tool call are complete: it runs, or asks first.
@@ -78,7 +78,7 @@ actions! {
         /// The chat was put away, or taken out again.
         IsArchivedChanged(ChatIsArchivedChanged) = "chat/isArchivedChanged", Client, V0_9;
         /// The agent asks the user something.
-        InputRequested(InputRequested) = "chat/inputRequested", Host, V0_4;
+        InputRequested(Box<InputRequested>) = "chat/inputRequested", Host, V0_4;
         /// An answer was drafted or taken back.
         InputAnswerChanged(InputAnswerChanged) = "chat/inputAnswerChanged", Client, V0_4;
         /// The questions were answered or declined.

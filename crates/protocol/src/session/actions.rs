@@ -20,7 +20,7 @@ actions! {
         /// A chat is gone.
         ChatRemoved(ChatRemoved) = "session/chatRemoved", Host, V0_4;
         /// The entry of a chat changed.
-        ChatUpdated(ChatUpdated) = "session/chatUpdated", Host, V0_4;
+        ChatUpdated(Box<ChatUpdated>) = "session/chatUpdated", Host, V0_4;
         /// The chats stand in another order.
         ChatsReordered(ChatsReordered) = "session/chatsReordered", Host, V0_9;
         /// Another chat is meant when none is named.

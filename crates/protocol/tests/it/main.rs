@@ -1,5 +1,12 @@
 //! The integration tests of the protocol: one binary, a module per subject.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
 mod decoding;
 mod fuzz;
 mod messages;

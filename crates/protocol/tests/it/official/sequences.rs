@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::{ChannelKind, ChannelState};
 use agenthost_protocol::outcome::Outcome;
-use agenthost_protocol::wire::{self, Json, Shape, Wire};
+use agenthost_protocol::wire::{self, Json, NamedShape, Shape, Wire};
 use agenthost_testkit::json::{diff, normalise};
 use agenthost_testkit::{Generator, Options};
 use ahp::reducers::{self, ReduceOutcome};
@@ -19,16 +19,16 @@ use serde_json::json;
 
 /// The official state of any channel.
 enum Official {
-    Root(state::RootState),
+    Root(Box<state::RootState>),
     Session(Box<state::SessionState>),
     Chat(Box<state::ChatState>),
-    Terminal(state::TerminalState),
-    Changeset(state::ChangesetState),
-    Annotations(state::AnnotationsState),
-    ResourceWatch(state::ResourceWatchState),
-    Canvas(state::CanvasState),
-    Automations(state::AutomationState),
-    AutomationRun(state::AutomationRunState),
+    Terminal(Box<state::TerminalState>),
+    Changeset(Box<state::ChangesetState>),
+    Annotations(Box<state::AnnotationsState>),
+    ResourceWatch(Box<state::ResourceWatchState>),
+    Canvas(Box<state::CanvasState>),
+    Automations(Box<state::AutomationState>),
+    AutomationRun(Box<state::AutomationRunState>),
 }
 
 impl Official {
@@ -87,7 +87,7 @@ impl Official {
 }
 
 /// Shapes of a channel's state and of its actions.
-fn shapes(kind: ChannelKind) -> (Shape, Vec<(&'static str, fn() -> Shape)>) {
+fn shapes(kind: ChannelKind) -> (Shape, Vec<NamedShape>) {
     use agenthost_protocol as protocol;
     let state = match kind {
         ChannelKind::Root => protocol::root::RootState::shape(),
@@ -199,11 +199,7 @@ fn make_unambiguous(kind: ChannelKind, state: &mut Json) {
 }
 
 /// Makes an action, aimed at what is there more often than chance would.
-fn next_action(
-    generator: &mut Generator,
-    actions: &[(&'static str, fn() -> Shape)],
-    state: &Json,
-) -> Option<Json> {
+fn next_action(generator: &mut Generator, actions: &[NamedShape], state: &Json) -> Option<Json> {
     let (mut name, mut shape) = *generator.pick(actions)?;
     let active = state["activeTurn"]["id"].as_str();
     // Most that can happen to a chat needs a running turn.

@@ -1,0 +1,104 @@
+//! `agenthost reduce`: from a log of actions to the state they make.
+//!
+//! The log has one JSON value on each line: a snapshot, an action envelope, or
+//! a whole message as it went over the wire. That is what clients see, so what
+//! a client was shown can be computed again, and looked at step by step.
+
+mod line;
+mod replay;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use agenthost_protocol::ids::ServerSeq;
+use agenthost_protocol::uri::Uri;
+use anyhow::Context;
+use serde::Serialize;
+
+use crate::output;
+use replay::Replay;
+
+/// Compute the state that a log of actions makes
+///
+/// Reads one JSON value a line: snapshots ({"resource", "state", "fromSeq"}),
+/// action envelopes ({"channel", "action", "serverSeq"}), or whole messages of
+/// a wire log. Prints the resulting state of every channel. Lines that can't be
+/// read are named and passed over; the exit code is then 1.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The log; `-` reads standard input
+    log: PathBuf,
+    /// Print the state of this channel alone
+    #[arg(long, value_name = "URI")]
+    channel: Option<String>,
+    /// Stop after the action with this serverSeq
+    #[arg(long, value_name = "SEQ")]
+    until: Option<u64>,
+    /// Say what became of each action
+    #[arg(long)]
+    trace: bool,
+    /// Print on one line
+    #[arg(long)]
+    compact: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut replay = Replay::new(arguments.until.map(ServerSeq));
+    for (number, text) in (1..).zip(open(arguments)?.split(b'\n')) {
+        let text = text.with_context(|| format!("read line {number}"))?;
+        let remarks = replay.line(&text);
+        for remark in remarks {
+            if remark.is_problem() || arguments.trace {
+                output::note(&format!("line {number}: {remark}"));
+            }
+        }
+    }
+    output::data(&render(arguments, &replay)?)?;
+    output::note(&replay.tally().to_string());
+    Ok(if replay.tally().problems > 0 {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn open(arguments: &Arguments) -> anyhow::Result<Box<dyn BufRead>> {
+    let path = &arguments.log;
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    let file = File::open(path).with_context(|| format!("open `{}`", path.display()))?;
+    if file.metadata()?.is_dir() {
+        anyhow::bail!("open `{}`: it is a folder, not a log", path.display());
+    }
+    Ok(Box::new(BufReader::new(file)))
+}
+
+fn render(arguments: &Arguments, replay: &Replay) -> anyhow::Result<String> {
+    let Some(channel) = &arguments.channel else {
+        return json(replay.channels(), arguments.compact);
+    };
+    let state = replay.channels().get(&Uri::from(channel.as_str()));
+    let state = state.with_context(|| {
+        let known: Vec<_> = replay.channels().keys().map(Uri::as_str).collect();
+        format!(
+            "the log has no snapshot of `{channel}`\nhint: it has {}",
+            if known.is_empty() {
+                "none at all".to_owned()
+            } else {
+                known.join(", ")
+            }
+        )
+    })?;
+    json(state, arguments.compact)
+}
+
+fn json(value: &impl Serialize, compact: bool) -> anyhow::Result<String> {
+    Ok(if compact {
+        serde_json::to_string(value)?
+    } else {
+        serde_json::to_string_pretty(value)?
+    })
+}

@@ -1,0 +1,206 @@
+//! The command as a person uses it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use expect_test::{Expect, expect};
+
+/// Runs `agenthost` and shows what a person sees: output, remarks, exit code.
+fn run(arguments: &[&str], input: &[u8]) -> String {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_agenthost"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    let output = child.wait_with_output().unwrap();
+    format!(
+        "{}{}exit code {}\n",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+        output.status.code().unwrap()
+    )
+}
+
+fn check(arguments: &[&str], input: &str, expected: Expect) {
+    expected.assert_eq(&run(arguments, input.as_bytes()));
+}
+
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/session.jsonl");
+
+const CHAT: &str = r#"{"resource":"c","fromSeq":5,"state":{"resource":"c","title":"","status":1,"modifiedAt":"2026-01-01T00:00:00Z","turns":[]}}"#;
+
+#[test]
+fn the_example_reduces_to_its_end() {
+    check(
+        &[
+            "reduce",
+            EXAMPLE,
+            "--channel",
+            "ahp-session:/demo",
+            "--compact",
+        ],
+        "",
+        expect![[r#"
+            {"provider":"shell","title":"ls","status":8,"workingDirectories":["file:///home/me/project"],"lifecycle":"ready","activeClients":[],"chats":[{"resource":"ahp-chat:/demo","title":"","status":1,"modifiedAt":"2026-01-05T09:00:00.000Z"}],"defaultChat":"ahp-chat:/demo"}
+            16 lines: 2 snapshots, 13 actions applied, 0 without effect, 1 passed over, 0 problems
+            exit code 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_log_can_be_stopped_and_traced() {
+    check(
+        &[
+            "reduce",
+            EXAMPLE,
+            "--channel",
+            "ahp-chat:/demo",
+            "--until",
+            "6",
+            "--trace",
+            "--compact",
+        ],
+        "",
+        expect![[r#"
+            {"resource":"ahp-chat:/demo","title":"","status":24,"modifiedAt":"2026-01-05T09:00:01.000Z","turns":[],"activeTurn":{"id":"t1","startedAt":"2026-01-05T09:00:01.000Z","message":{"text":"ls","origin":{"kind":"user"}},"responseParts":[{"kind":"toolCall","toolCall":{"status":"pending-confirmation","toolCallId":"c1","toolName":"shell","displayName":"Shell","invocationMessage":"Run `ls`","toolInput":"ls","confirmationTitle":"Run in terminal"}}]}}
+            line 1: 1 snapshot of ahp-session:/demo
+            line 2: 1 snapshot of ahp-chat:/demo
+            line 3: 2 session/ready: applied
+            line 4: 3 chat/turnStarted: applied
+            line 5: 4 session/titleChanged: applied
+            line 6: 5 chat/toolCallStart: applied
+            line 7: 6 chat/toolCallReady: applied
+            line 8: 7 comes after the end
+            line 9: 8 comes after the end
+            line 10: 9 comes after the end
+            line 11: 10 comes after the end
+            line 12: 11 comes after the end
+            line 13: 12 comes after the end
+            line 14: 13 comes after the end
+            line 15: 14 comes after the end
+            line 16: 15 comes after the end
+            16 lines: 2 snapshots, 5 actions applied, 0 without effect, 9 passed over, 0 problems
+            exit code 0
+        "#]],
+    );
+}
+
+/// Every line that is wrong is named; the rest counts all the same.
+#[test]
+fn lines_that_are_wrong_are_named_and_passed_over() {
+    let log = [
+        "{",
+        "",
+        "42",
+        "{}",
+        r#"{"jsonrpc":"2.0","id":1}"#,
+        r#"{"channel":"c","serverSeq":6,"action":{"type":"chat/activityChanged","activity":"too early"}}"#,
+        r#"{"channel":"c","serverSeq":7,"action":{"type":"chat/activityChanged","activity":"still too early"}}"#,
+        CHAT,
+        r#"{"channel":"c","serverSeq":5,"action":{"type":"chat/activityChanged","activity":"in the snapshot"}}"#,
+        r#"{"channel":"c","serverSeq":6,"action":{"type":"chat/activityChanged","activity":42}}"#,
+        r#"{"channel":"c","serverSeq":7,"action":{"type":"chat/fromTheFuture"}}"#,
+        r#"{"channel":"c","serverSeq":8,"action":{"type":"session/ready"}}"#,
+        r#"{"channel":"c","serverSeq":-1,"action":{"type":"session/ready"}}"#,
+        r#"{"channel":"c","serverSeq":9,"action":{"type":"chat/turnComplete","turnId":"t","duration":1}}"#,
+        r#"{"channel":"c","serverSeq":10,"action":{"type":"chat/activityChanged","activity":"works"}}"#,
+    ];
+    check(
+        &["reduce", "-", "--compact"],
+        &log.join("\n"),
+        expect![[r#"
+            {"c":{"resource":"c","title":"","status":1,"activity":"works","modifiedAt":"2026-01-01T00:00:00Z","turns":[]}}
+            line 1: syntax error at byte 1: expected a key in quotes
+            line 3: expected an object, found 42
+            line 4: neither a snapshot, nor an action envelope, nor a message
+            line 5: expected `method`, `result` or `error`, found none
+            line 6: c has no snapshot before this action: its actions are passed over
+            line 10: 6 action.activity: expected a string, found 42
+            line 11: 7 unknown action type "chat/fromTheFuture"
+            line 12: 8 session/ready: belongs to another kind of channel
+            line 13: serverSeq: expected a whole number of at least 0, found -1
+            15 lines: 1 snapshots, 1 actions applied, 2 without effect, 3 passed over, 9 problems
+            exit code 1
+        "#]],
+    );
+    let output = run(&["reduce", "-"], b"\xff\xfe\n");
+    assert!(
+        output.contains("line 1: not UTF-8, from byte 0"),
+        "{output}"
+    );
+}
+
+/// A recording of the wire: answers and notifications count, all else is
+/// passed over.
+#[test]
+fn a_wire_log_is_read() {
+    let snapshot = CHAT;
+    let log = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"channel":"c"}}"#.to_owned(),
+        format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"snapshot":{snapshot}}}}}"#),
+        r#"{"jsonrpc":"2.0","id":2,"result":null}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32001,"message":"gone"}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":4,"result":{"items":[]}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":5,"result":{"type":"replay","missing":[],"actions":[{"channel":"c","serverSeq":6,"action":{"type":"chat/activityChanged","activity":"a"}}]}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","method":"action","params":{"channel":"c","serverSeq":7,"action":{"type":"chat/isReadChanged","isRead":true}}}"#.to_owned(),
+        format!(r#"{{"jsonrpc":"2.0","id":6,"result":{{"snapshots":[{snapshot},{{"resource":"x","state":{{}}}}]}}}}"#),
+    ];
+    check(
+        &["reduce", "-", "--compact", "--trace"],
+        &log.join("\n"),
+        expect![[r#"
+            {"c":{"resource":"c","title":"","status":33,"activity":"a","modifiedAt":"2026-01-01T00:00:00Z","turns":[]}}
+            line 2: 5 snapshot of c
+            line 6: 6 chat/activityChanged: applied
+            line 7: 7 chat/isReadChanged: applied
+            line 8: snapshots[1].state: expected the state of a channel, found an object without any of `activeClients` `turns` `content` `files` `annotations` `recursive` `canvasId` `entries` `sessions` `agents`
+            8 lines: 1 snapshots, 2 actions applied, 0 without effect, 0 passed over, 1 problems
+            exit code 1
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_not_there_is_said_so() {
+    check(
+        &["reduce", "-", "--channel", "x"],
+        CHAT,
+        expect![[r#"
+        error: the log has no snapshot of `x`
+        hint: it has c
+        exit code 1
+    "#]],
+    );
+    check(
+        &["reduce", "-", "--channel", "x"],
+        "",
+        expect![[r#"
+        error: the log has no snapshot of `x`
+        hint: it has none at all
+        exit code 1
+    "#]],
+    );
+    let output = run(&["reduce", "/nowhere/log.jsonl"], b"");
+    assert!(
+        output.starts_with("error: open `/nowhere/log.jsonl`: No such file"),
+        "{output}"
+    );
+    let output = run(&["reduce", env!("CARGO_MANIFEST_DIR")], b"");
+    assert!(output.contains("it is a folder, not a log"), "{output}");
+}
+
+#[test]
+fn without_a_command_there_is_help() {
+    let output = run(&[], b"");
+    assert!(
+        output.contains("agenthost reduce crates/cli/examples/session.jsonl"),
+        "{output}"
+    );
+    assert!(output.ends_with("exit code 0\n"), "{output}");
+}

@@ -1,0 +1,170 @@
+//! What holds for the whole workspace, checked like everything else.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Who may use whom. `tests` are dev-dependencies. The same table stands in
+/// ARCHITECTURE.md.
+const LAYERS: &[Layer] = &[
+    Layer {
+        name: "protocol-derive",
+        uses: &[],
+        tests: &[],
+    },
+    Layer {
+        name: "protocol",
+        uses: &["protocol-derive"],
+        tests: &["testkit"],
+    },
+    Layer {
+        name: "cli",
+        uses: &["protocol"],
+        tests: &[],
+    },
+    Layer {
+        name: "testkit",
+        uses: &["protocol"],
+        tests: &[],
+    },
+];
+
+struct Layer {
+    name: &'static str,
+    uses: &'static [&'static str],
+    tests: &'static [&'static str],
+}
+
+/// All that `protocol` is made of: no clock, no randomness, no runtime, and
+/// none of the official crates.
+const PROTOCOL_TREE: &[&str] = &[
+    "agenthost-protocol",
+    "agenthost-protocol-derive",
+    "equivalent",
+    "foldhash",
+    "hashbrown",
+    "indexmap",
+    "itoa",
+    "jiff",
+    "jiff-core",
+    "memchr",
+    "proc-macro2",
+    "quote",
+    "serde",
+    "serde_core",
+    "serde_derive",
+    "serde_json",
+    "syn",
+    "thiserror",
+    "thiserror-impl",
+    "unicode-ident",
+    "zmij",
+];
+
+fn workspace() -> PathBuf {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    crates.parent().unwrap().to_owned()
+}
+
+fn cargo(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(workspace())
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn dependencies_point_inward() {
+    let metadata: Value =
+        serde_json::from_str(&cargo(&["metadata", "--format-version", "1", "--no-deps"])).unwrap();
+    let mut found = BTreeMap::new();
+    for package in metadata["packages"].as_array().unwrap() {
+        let name = package["name"].as_str().unwrap();
+        let name = name
+            .strip_prefix("agenthost-")
+            .expect("packages are named agenthost-*");
+        let mut edges = [BTreeSet::new(), BTreeSet::new()];
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let to = dependency["name"].as_str().unwrap();
+            if let Some(to) = to.strip_prefix("agenthost-") {
+                let dev = dependency["kind"].as_str() == Some("dev");
+                edges[usize::from(dev)].insert(to.to_owned());
+            }
+        }
+        found.insert(name.to_owned(), edges);
+    }
+    let names: BTreeSet<_> = LAYERS.iter().map(|layer| layer.name).collect();
+    let packages: BTreeSet<_> = found.keys().map(String::as_str).collect();
+    assert_eq!(
+        packages, names,
+        "every crate has a row, and every row a crate"
+    );
+    for layer in LAYERS {
+        let [uses, tests] = &found[layer.name];
+        for (edges, allowed) in [(uses, layer.uses), (tests, layer.tests)] {
+            for edge in edges {
+                assert!(
+                    allowed.contains(&edge.as_str()),
+                    "{} may not use {edge}: see the table in ARCHITECTURE.md",
+                    layer.name
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_protocol_is_made_of_nothing_else() {
+    let tree = cargo(&[
+        "tree",
+        "-p",
+        "agenthost-protocol",
+        "-e",
+        "normal",
+        "--prefix",
+        "none",
+    ]);
+    let found: BTreeSet<_> = tree
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    let allowed: BTreeSet<_> = PROTOCOL_TREE.iter().copied().collect();
+    let new: Vec<_> = found.difference(&allowed).collect();
+    assert!(
+        new.is_empty(),
+        "new in the tree of agenthost-protocol: {new:?}"
+    );
+}
+
+#[test]
+fn source_files_are_short_and_none_is_called_mod() {
+    let mut pending = vec![workspace().join("crates")];
+    while let Some(directory) = pending.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                pending.push(path);
+                continue;
+            }
+            if path.extension().is_none_or(|extension| extension != "rs") {
+                continue;
+            }
+            assert_ne!(path.file_name().unwrap(), "mod.rs", "{}", path.display());
+            if path.components().any(|part| part.as_os_str() == "src") {
+                let lines = std::fs::read_to_string(&path).unwrap().lines().count();
+                assert!(lines <= 420, "{} has {lines} lines", path.display());
+            }
+        }
+    }
+}
