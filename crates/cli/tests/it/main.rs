@@ -47,7 +47,7 @@ fn the_example_reduces_to_its_end() {
         "",
         expect![[r#"
             {"provider":"shell","title":"ls","status":8,"workingDirectories":["file:///home/me/project"],"lifecycle":"ready","activeClients":[],"chats":[{"resource":"ahp-chat:/demo","title":"","status":1,"modifiedAt":"2026-01-05T09:00:00.000Z"}],"defaultChat":"ahp-chat:/demo"}
-            16 lines: 2 snapshots, 13 actions applied, 0 without effect, 1 passed over, 0 problems
+            lines: 16, snapshots: 2, applied: 13, without effect: 0, passed over: 1, problems: 0
             exit code 0
         "#]],
     );
@@ -85,7 +85,7 @@ fn a_log_can_be_stopped_and_traced() {
             line 14: 13 comes after the end
             line 15: 14 comes after the end
             line 16: 15 comes after the end
-            16 lines: 2 snapshots, 5 actions applied, 0 without effect, 9 passed over, 0 problems
+            lines: 16, snapshots: 2, applied: 5, without effect: 0, passed over: 9, problems: 0
             exit code 0
         "#]],
     );
@@ -125,7 +125,7 @@ fn lines_that_are_wrong_are_named_and_passed_over() {
             line 11: 7 unknown action type "chat/fromTheFuture"
             line 12: 8 session/ready: belongs to another kind of channel
             line 13: serverSeq: expected a whole number of at least 0, found -1
-            15 lines: 1 snapshots, 1 actions applied, 2 without effect, 3 passed over, 9 problems
+            lines: 15, snapshots: 1, applied: 1, without effect: 2, passed over: 3, problems: 9
             exit code 1
         "#]],
     );
@@ -160,7 +160,7 @@ fn a_wire_log_is_read() {
             line 6: 6 chat/activityChanged: applied
             line 7: 7 chat/isReadChanged: applied
             line 8: snapshots[1].state: expected the state of a channel, found an object without any of `activeClients` `turns` `content` `files` `annotations` `recursive` `canvasId` `entries` `sessions` `agents`
-            8 lines: 1 snapshots, 2 actions applied, 0 without effect, 0 passed over, 1 problems
+            lines: 8, snapshots: 1, applied: 2, without effect: 0, passed over: 0, problems: 1
             exit code 1
         "#]],
     );
