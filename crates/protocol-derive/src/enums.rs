@@ -6,6 +6,7 @@ use syn::punctuated::Punctuated;
 use syn::{Error, Fields, Ident, Result, Token, Type, Variant};
 
 use crate::attributes::{Container, Member};
+use crate::structs::encode_object;
 
 struct Case<'a> {
     identifier: &'a Ident,
@@ -173,6 +174,15 @@ pub(crate) fn expand_union(
             Self::#unknown(raw) => ::agenthost_protocol::wire::EncodeFields::encode_fields(raw, map),
         }
     });
+    let object = encode_object(
+        name,
+        &quote! {
+            match self {
+                #(#encode)*
+                #encode_unknown
+            }
+        },
+    );
     Ok(quote! {
         #[automatically_derived]
         impl ::agenthost_protocol::wire::Wire for #name {
@@ -195,27 +205,6 @@ pub(crate) fn expand_union(
             }
         }
 
-        #[automatically_derived]
-        impl ::agenthost_protocol::wire::EncodeFields for #name {
-            fn encode_fields<M: ::serde::ser::SerializeMap>(
-                &self,
-                map: &mut M,
-            ) -> ::std::result::Result<(), M::Error> {
-                match self {
-                    #(#encode)*
-                    #encode_unknown
-                }
-            }
-        }
-
-        #[automatically_derived]
-        impl ::serde::Serialize for #name {
-            fn serialize<S: ::serde::Serializer>(
-                &self,
-                serializer: S,
-            ) -> ::std::result::Result<S::Ok, S::Error> {
-                ::agenthost_protocol::wire::encode_object(self, serializer)
-            }
-        }
+        #object
     })
 }

@@ -41,6 +41,13 @@ pub(crate) fn expand(name: &Ident, container: &Container, fields: &Fields) -> Re
             Place::Flat => quote!(::agenthost_protocol::wire::flatten_shape::<#kind>(&mut fields);),
         }
     });
+    let object = encode_object(
+        name,
+        &quote! {
+            #(#encode)*
+            ::std::result::Result::Ok(())
+        },
+    );
     Ok(quote! {
         #[automatically_derived]
         impl ::agenthost_protocol::wire::Wire for #name {
@@ -53,26 +60,7 @@ pub(crate) fn expand(name: &Ident, container: &Container, fields: &Fields) -> Re
             }
         }
 
-        #[automatically_derived]
-        impl ::agenthost_protocol::wire::EncodeFields for #name {
-            fn encode_fields<M: ::serde::ser::SerializeMap>(
-                &self,
-                map: &mut M,
-            ) -> ::std::result::Result<(), M::Error> {
-                #(#encode)*
-                ::std::result::Result::Ok(())
-            }
-        }
-
-        #[automatically_derived]
-        impl ::serde::Serialize for #name {
-            fn serialize<S: ::serde::Serializer>(
-                &self,
-                serializer: S,
-            ) -> ::std::result::Result<S::Ok, S::Error> {
-                ::agenthost_protocol::wire::encode_object(self, serializer)
-            }
-        }
+        #object
     })
 }
 
@@ -151,6 +139,32 @@ fn decode(fields: &[Field<'_>]) -> TokenStream {
             #(#slots)*
             #entries
             ::std::result::Result::Ok(Self { #(#values)* })
+        }
+    }
+}
+
+/// The encoding of a type that is a JSON object; `fields` writes its fields
+/// into `map`.
+pub(crate) fn encode_object(name: &Ident, fields: &TokenStream) -> TokenStream {
+    quote! {
+        #[automatically_derived]
+        impl ::agenthost_protocol::wire::EncodeFields for #name {
+            fn encode_fields<M: ::serde::ser::SerializeMap>(
+                &self,
+                map: &mut M,
+            ) -> ::std::result::Result<(), M::Error> {
+                #fields
+            }
+        }
+
+        #[automatically_derived]
+        impl ::serde::Serialize for #name {
+            fn serialize<S: ::serde::Serializer>(
+                &self,
+                serializer: S,
+            ) -> ::std::result::Result<S::Ok, S::Error> {
+                ::agenthost_protocol::wire::encode_object(self, serializer)
+            }
         }
     }
 }

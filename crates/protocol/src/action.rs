@@ -28,7 +28,7 @@ pub(crate) use table::actions;
 pub use table::{ActionInfo, Dispatcher};
 
 macro_rules! any_action {
-    ($($kind:ident($action:ident),)*) => {
+    ($($kind:ident($action:ident) = $prefix:literal,)*) => {
         /// An action on any channel.
         ///
         /// Holds known, well-formed actions only: what a peer sends is read as
@@ -56,9 +56,12 @@ macro_rules! any_action {
 
             /// Reads an action of a known name; `None` if the name is unknown.
             fn decode_named(name: &str, node: Node<'_>) -> Option<Result<Self, DecodeError>> {
-                None$(.or_else(|| {
-                    $action::decode_named(name, node).map(|action| action.map(Action::$kind))
-                }))*
+                // The prefix leaves one channel's names to look through.
+                match name.split('/').next() {
+                    $(Some($prefix) => $action::decode_named(name, node)
+                        .map(|action| action.map(Action::$kind)),)*
+                    _ => None,
+                }
             }
         }
 
@@ -95,16 +98,16 @@ macro_rules! any_action {
 }
 
 any_action! {
-    Root(RootAction),
-    Session(SessionAction),
-    Chat(ChatAction),
-    Terminal(TerminalAction),
-    Changeset(ChangesetAction),
-    Annotations(AnnotationsAction),
-    ResourceWatch(ResourceWatchAction),
-    Canvas(CanvasAction),
-    Automations(AutomationsAction),
-    AutomationRun(AutomationRunAction),
+    Root(RootAction) = "root",
+    Session(SessionAction) = "session",
+    Chat(ChatAction) = "chat",
+    Terminal(TerminalAction) = "terminal",
+    Changeset(ChangesetAction) = "changeset",
+    Annotations(AnnotationsAction) = "annotations",
+    ResourceWatch(ResourceWatchAction) = "resourceWatch",
+    Canvas(CanvasAction) = "canvas",
+    Automations(AutomationsAction) = "automation",
+    AutomationRun(AutomationRunAction) = "automationRun",
 }
 
 impl Serialize for Action {

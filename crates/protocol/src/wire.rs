@@ -21,7 +21,7 @@ mod unknown;
 
 pub use agenthost_protocol_derive::Wire;
 pub use document::{Document, Limits};
-pub use encode::{EncodeFields, encode_object, encode_raw_fields, write_field};
+pub use encode::{EncodeFields, encode_object, write_field};
 pub use error::{DecodeError, ParseError};
 pub use field::{read_field, take_field};
 pub use node::{Entries, Items, Node};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serializer;
 use serde::ser::SerializeMap;
 
-use super::{Object, Wire};
+use super::Wire;
 
 /// A type that is a JSON object, and can stand inside a larger one.
 pub trait EncodeFields {
@@ -45,12 +45,4 @@ pub fn write_field<T: Wire, M: SerializeMap>(
         return Ok(());
     }
     map.serialize_entry(name, value)
-}
-
-/// Writes the fields of a free object.
-pub fn encode_raw_fields<M: SerializeMap>(object: &Object, map: &mut M) -> Result<(), M::Error> {
-    for (key, value) in object {
-        map.serialize_entry(key, value)?;
-    }
-    Ok(())
 }

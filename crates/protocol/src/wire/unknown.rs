@@ -2,7 +2,7 @@
 
 use serde::ser::SerializeMap;
 
-use super::encode::{EncodeFields, encode_raw_fields};
+use super::encode::EncodeFields;
 use super::{Json, Node, Object};
 
 /// An object of a kind that a newer peer introduced, kept as it came so that
@@ -35,6 +35,9 @@ impl From<Node<'_>> for Unknown {
 
 impl EncodeFields for Unknown {
     fn encode_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
-        encode_raw_fields(&self.0, map)
+        for (key, value) in self.0.iter() {
+            map.serialize_entry(key, value)?;
+        }
+        Ok(())
     }
 }

@@ -8,6 +8,7 @@
 )]
 
 mod decoding;
+mod effects;
 mod fuzz;
 mod messages;
 mod official;

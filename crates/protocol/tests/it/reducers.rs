@@ -19,6 +19,8 @@ use agenthost_testkit::json::diff;
 use expect_test::Expect;
 use serde_json::json;
 
+use crate::effects::{ALWAYS_APPLIED, NEVER_APPLIED};
+
 /// Runs the cases of a table against a state.
 fn check(state: &Json, table: Expect) {
     let mut result = String::new();
@@ -76,62 +78,6 @@ fn outcome(state: &Json, name: &str, payload: &str) -> String {
         }
     }
 }
-
-/// Actions that always have an effect: there is nothing they could miss.
-const ALWAYS_APPLIED: &[&str] = &[
-    "root/agentsChanged",
-    "root/activeSessionsChanged",
-    "root/terminalsChanged",
-    "session/ready",
-    "session/creationFailed",
-    "session/chatAdded",
-    "session/defaultChatChanged",
-    "session/titleChanged",
-    "session/serverToolsChanged",
-    "session/activeClientSet",
-    "session/customizationsChanged",
-    "session/isReadChanged",
-    "session/isArchivedChanged",
-    "session/activityChanged",
-    "session/changesetsChanged",
-    "session/metaChanged",
-    "chat/activityChanged",
-    "chat/movableChanged",
-    "chat/changesetsChanged",
-    "chat/canvasesChanged",
-    "chat/pendingMessageSet",
-    "chat/draftChanged",
-    "chat/isReadChanged",
-    "chat/isArchivedChanged",
-    "chat/turnsLoaded",
-    "canvas/stateChanged",
-    "changeset/statusChanged",
-    "changeset/fileSet",
-    "changeset/contentChanged",
-    "changeset/operationsChanged",
-    "annotations/set",
-    "terminal/data",
-    "terminal/resized",
-    "terminal/claimed",
-    "terminal/titleChanged",
-    "terminal/cwdChanged",
-    "terminal/exited",
-    "terminal/cleared",
-    "terminal/commandDetectionAvailable",
-    "terminal/commandExecuted",
-    "automation/set",
-    "automationRun/lifecycleChanged",
-    "automationRun/primarySessionChanged",
-];
-
-/// Actions that never have an effect on the state.
-const NEVER_APPLIED: &[&str] = &[
-    "terminal/input",
-    "resourceWatch/changed",
-    "automation/createRequested",
-    "automation/updateRequested",
-    "automationRun/cancelRequested",
-];
 
 #[test]
 fn every_action_has_cases_for_its_effect_and_for_none() {
