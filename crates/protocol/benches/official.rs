@@ -114,11 +114,19 @@ impl Row {
 
     fn print(&self, what: &str) {
         println!(
-            "| {what} | {} | {} | {:.4} |",
+            "| {what} | {} | {} | {} |",
             time(self.ours),
             time(self.official),
-            self.ratio()
+            ratio(self.ratio())
         );
+    }
+}
+
+fn ratio(value: f64) -> String {
+    if value < 0.0001 {
+        "< 0.0001".to_owned()
+    } else {
+        format!("{value:.4}")
     }
 }
 
