@@ -15,9 +15,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-/// A host for coding agents, speaking the Agent Host Protocol.
 #[derive(Parser)]
-#[command(name = "agenthost", version, about, after_help = EXAMPLES)]
+#[command(name = "agenthost", version, about = ABOUT, after_help = EXAMPLES)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -27,6 +26,8 @@ struct Arguments {
 enum Command {
     Reduce(reduce::Arguments),
 }
+
+const ABOUT: &str = "A host for coding agents, speaking the Agent Host Protocol";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,5 +1,4 @@
 //! Everything that is printed, and nothing else.
-#![expect(clippy::print_stderr, reason = "this is the one place that prints")]
 
 use std::io::{self, ErrorKind, Write};
 
@@ -17,13 +16,27 @@ pub(crate) fn data(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Tells a person something.
+/// Tells a person something. What peers wrote may be in it, so nothing that
+/// would move the cursor gets through.
 pub(crate) fn note(text: &str) {
-    eprintln!("{text}");
+    let mut plain = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter.is_control() {
+            plain.extend(letter.escape_default());
+        } else {
+            plain.push(letter);
+        }
+    }
+    write_stderr(&plain);
 }
 
 /// Tells a person why the command failed, with all causes.
 pub(crate) fn failure(error: &anyhow::Error) {
     let causes: Vec<_> = error.chain().map(ToString::to_string).collect();
-    eprintln!("error: {}", causes.join(": "));
+    write_stderr(&format!("error: {}", causes.join(": ")));
+}
+
+fn write_stderr(line: &str) {
+    // If stderr itself is gone, there is nobody left to tell.
+    drop(writeln!(io::stderr().lock(), "{line}"));
 }

@@ -8,12 +8,13 @@ mod line;
 mod replay;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Limits;
 use anyhow::Context;
 use serde::Serialize;
 
@@ -46,10 +47,13 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut replay = Replay::new(arguments.until.map(ServerSeq));
-    for (number, text) in (1..).zip(open(arguments)?.split(b'\n')) {
-        let text = text.with_context(|| format!("read line {number}"))?;
-        let remarks = replay.line(&text);
-        for remark in remarks {
+    let mut log = open(arguments)?;
+    let mut number = 0;
+    while !replay.is_over()
+        && let Some(line) = read_line(&mut log)?
+    {
+        number += 1;
+        for remark in replay.line(&line) {
             if remark.is_problem() || arguments.trace {
                 output::note(&format!("line {number}: {remark}"));
             }
@@ -74,6 +78,23 @@ fn open(arguments: &Arguments) -> anyhow::Result<Box<dyn BufRead>> {
         anyhow::bail!("open `{}`: it is a folder, not a log", path.display());
     }
     Ok(Box::new(BufReader::new(file)))
+}
+
+/// The next line without its end; `None` at the end of the log. A line has to
+/// end somewhere, or it would fill the memory.
+fn read_line(log: &mut dyn BufRead) -> anyhow::Result<Option<Vec<u8>>> {
+    let most = Limits::STATE.bytes as u64;
+    let mut line = Vec::new();
+    let read = log.take(most + 1).read_until(b'\n', &mut line);
+    if read.context("read the log")? == 0 {
+        return Ok(None);
+    }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+    } else if line.len() as u64 > most {
+        anyhow::bail!("a line is longer than {most} bytes: is this a log?");
+    }
+    Ok(Some(line))
 }
 
 fn render(arguments: &Arguments, replay: &Replay) -> anyhow::Result<String> {

@@ -77,7 +77,7 @@ macro_rules! any_action {
             fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
                 let name = node.tag("type")?;
                 Action::decode_named(&name, node)
-                    .unwrap_or_else(|| Err(unknown_type(&name)))
+                    .unwrap_or_else(|| Err(RawAction(node.to_json()).unknown_type()))
             }
 
             fn shape() -> Shape {
@@ -114,9 +114,4 @@ impl Serialize for Action {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         encode_object(self, serializer)
     }
-}
-
-fn unknown_type(name: &str) -> DecodeError {
-    let name: String = name.chars().take(60).collect();
-    DecodeError::new(format!("unknown action type {name:?}")).within("type")
 }

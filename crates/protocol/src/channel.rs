@@ -67,9 +67,16 @@ macro_rules! channels {
         )*
 
         impl Wire for ChannelState {
-            /// The wire does not say what kind of state it is. Each has a
-            /// required field that tells it from those after it.
+            /// The wire does not say what kind of state it is: it is the first
+            /// that has all its required fields, whatever else a newer host
+            /// may add. If none has, the first that has its own field says
+            /// what is missing.
             fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
+                $(
+                    if node.get($field)?.is_some() && has_required(node, &$state::shape())? {
+                        return Wire::decode(node).map(ChannelState::$kind);
+                    }
+                )*
                 $(
                     if node.get($field)?.is_some() {
                         return Wire::decode(node).map(ChannelState::$kind);
@@ -105,18 +112,30 @@ channels! {
     Terminal(TerminalState) by "content";
     /// A changeset.
     Changeset(ChangesetState) by "files";
-    /// The annotations of a session.
-    Annotations(AnnotationsState) by "annotations";
     /// A watch.
     ResourceWatch(ResourceWatchState) by "recursive";
     /// A canvas.
     Canvas(CanvasState) by "canvasId";
-    /// The catalogue of automations.
-    Automations(AutomationsState) by "entries";
     /// A run of an automation.
     AutomationRun(AutomationRunState) by "sessions";
     /// The host.
     Root(RootState) by "agents";
+    /// The annotations of a session.
+    Annotations(AnnotationsState) by "annotations";
+    /// The catalogue of automations.
+    Automations(AutomationsState) by "entries";
+}
+
+fn has_required(node: Node<'_>, shape: &Shape) -> Result<bool, DecodeError> {
+    let Shape::Object(fields) = shape else {
+        return Ok(false);
+    };
+    for field in fields.iter().filter(|field| !field.optional) {
+        if node.get(field.name)?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The state of a channel at one point of the host's history.

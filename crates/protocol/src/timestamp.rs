@@ -21,26 +21,36 @@ text_types! {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimestampError {
     /// The text is not RFC 3339.
-    #[error("`{timestamp}` is not an RFC 3339 timestamp: {reason}")]
-    NotRfc3339 {
-        /// The text, or its beginning.
-        timestamp: String,
-        /// What the parser found.
-        reason: String,
-    },
+    #[error("`{0}` is not an RFC 3339 timestamp such as `2026-07-09T20:00:00.000Z`")]
+    NotRfc3339(String),
     /// The result lies outside the years -9999 to 9999.
-    #[error("{duration_ms} ms after `{timestamp}` is out of range: {reason}")]
+    #[error("{duration_ms} ms after `{timestamp}` is beyond the calendar")]
     OutOfRange {
         /// The text, or its beginning.
         timestamp: String,
         /// How far was to be added.
         duration_ms: i64,
-        /// What the calendar said.
-        reason: String,
     },
 }
 
 impl Timestamp {
+    /// A point in time by its milliseconds since 1970, in UTC. Beyond the year
+    /// 9999 the calendar ends, and so does this.
+    pub fn from_millis(millis: Millis) -> Timestamp {
+        let end = if millis.0 < 0 {
+            jiff::Timestamp::MIN
+        } else {
+            jiff::Timestamp::MAX
+        };
+        let point = jiff::Timestamp::from_millisecond(millis.0).unwrap_or(end);
+        Timestamp::new(format!("{point:.3}"))
+    }
+
+    /// The milliseconds since 1970.
+    pub fn to_millis(&self) -> Result<Millis, TimestampError> {
+        self.parse().map(|point| Millis(point.as_millisecond()))
+    }
+
     /// Whether the text is a point in time that can be calculated with.
     pub fn check(&self) -> Result<(), TimestampError> {
         self.parse().map(|_| ())
@@ -51,10 +61,9 @@ impl Timestamp {
         self.parse()?
             .checked_add(SignedDuration::from_millis(duration.0))
             .map(|end| Timestamp::new(format!("{end:.3}")))
-            .map_err(|error| TimestampError::OutOfRange {
+            .map_err(|_| TimestampError::OutOfRange {
                 timestamp: self.beginning(),
                 duration_ms: duration.0,
-                reason: error.to_string(),
             })
     }
 
@@ -66,9 +75,6 @@ impl Timestamp {
     fn parse(&self) -> Result<jiff::Timestamp, TimestampError> {
         self.as_str()
             .parse()
-            .map_err(|error: jiff::Error| TimestampError::NotRfc3339 {
-                timestamp: self.beginning(),
-                reason: error.to_string(),
-            })
+            .map_err(|_| TimestampError::NotRfc3339(self.beginning()))
     }
 }

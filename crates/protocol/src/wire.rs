@@ -63,6 +63,12 @@ pub fn from_str<T: Wire>(text: &str) -> Result<T, FromStrError> {
     Ok(T::decode(document.root())?)
 }
 
+/// A value as free JSON.
+pub fn to_json<T: Wire>(value: &T) -> Json {
+    // Wire types have string keys and finite numbers, so this can't fail.
+    serde_json::to_value(value).unwrap_or_default()
+}
+
 /// Why [`from_str`] failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FromStrError {

@@ -24,39 +24,39 @@ pub(super) enum LineError {
     Unrecognised,
 }
 
-/// A state can be larger than any message a peer may send.
-const LIMITS: Limits = Limits {
-    bytes: 1 << 30,
-    depth: Limits::MAX_DEPTH,
-};
-
 /// Reads a line. A message that makes no state is no entry.
 pub(super) fn read(line: &[u8]) -> Result<Vec<Entry>, LineError> {
     let text =
         std::str::from_utf8(line).map_err(|error| LineError::NotUtf8(error.valid_up_to()))?;
+    // Some editors put a byte order mark at the start of a file.
+    let text = text.trim_start_matches('\u{feff}');
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
-    let document = Document::parse(text, LIMITS)?;
+    let document = Document::parse(text, Limits::STATE)?;
     let root = document.root();
     if root.is_object() && root.get("jsonrpc")?.is_some() {
         return message(&document);
     }
-    entry(root)?
-        .map(|entry| vec![entry])
-        .ok_or(LineError::Unrecognised)
+    if !root.is_object() {
+        return Err(DecodeError::expected("an object", root).into());
+    }
+    let entry = if root.get("state")?.is_some() {
+        snapshot(root)?
+    } else if root.get("action")?.is_some() {
+        envelope(root)?
+    } else {
+        return Err(LineError::Unrecognised);
+    };
+    Ok(vec![entry])
 }
 
-/// A snapshot or an envelope, told apart by the fields they must have.
-fn entry(node: Node<'_>) -> Result<Option<Entry>, DecodeError> {
-    if node.get("state")?.is_some() {
-        return Snapshot::decode(node).map(|snapshot| Some(Entry::Snapshot(Box::new(snapshot))));
-    }
-    if node.get("action")?.is_some() {
-        return ReceivedEnvelope::decode(node)
-            .map(|envelope| Some(Entry::Envelope(Box::new(envelope))));
-    }
-    Ok(None)
+fn snapshot(node: Node<'_>) -> Result<Entry, DecodeError> {
+    Snapshot::decode(node).map(|snapshot| Entry::Snapshot(Box::new(snapshot)))
+}
+
+fn envelope(node: Node<'_>) -> Result<Entry, DecodeError> {
+    ReceivedEnvelope::decode(node).map(|envelope| Entry::Envelope(Box::new(envelope)))
 }
 
 /// What a message says about state: the `action` notification, and answers to
@@ -66,13 +66,14 @@ fn message(document: &Document<'_>) -> Result<Vec<Entry>, LineError> {
     match Message::decode(document).map_err(|invalid| invalid.problem)? {
         Message::Notification(call) if call.method == "action" => {
             let missing = || DecodeError::missing().within("params");
-            entries.extend(entry(call.params.ok_or_else(missing)?)?);
+            let params = call.params.ok_or_else(missing)?;
+            entries.push(envelope(params).map_err(|error| error.within("params"))?);
         }
         Message::Response(response) => {
             if let Ok(result) = response.outcome
                 && result.is_object()
             {
-                collect(result, &mut entries)?;
+                collect(result, &mut entries).map_err(|error| error.within("result"))?;
             }
         }
         Message::Request(..) | Message::Notification(_) => {}
@@ -82,16 +83,19 @@ fn message(document: &Document<'_>) -> Result<Vec<Entry>, LineError> {
 
 /// The snapshots and envelopes in an answer.
 fn collect(result: Node<'_>, entries: &mut Vec<Entry>) -> Result<(), DecodeError> {
-    if let Some(snapshot) = result.get("snapshot")? {
-        entries.extend(entry(snapshot).map_err(|error| error.within("snapshot"))?);
+    if let Some(node) = result.get("snapshot")? {
+        entries.push(snapshot(node).map_err(|error| error.within("snapshot"))?);
     }
-    for field in ["snapshots", "actions"] {
-        let Some(list) = result.get(field)?.filter(|list| list.is_array()) else {
+    type Read = fn(Node<'_>) -> Result<Entry, DecodeError>;
+    let lists: [(&'static str, Read); 2] = [("snapshots", snapshot), ("actions", envelope)];
+    for (field, read) in lists {
+        let Some(list) = result.get(field)? else {
             continue;
         };
-        for (index, item) in list.items()?.enumerate() {
-            let item = entry(item).map_err(|error| error.within_item(index).within(field))?;
-            entries.extend(item);
+        let items = list.items().map_err(|error| error.within(field))?;
+        for (index, item) in items.enumerate() {
+            let entry = read(item).map_err(|error| error.within_item(index).within(field))?;
+            entries.push(entry);
         }
     }
     Ok(())

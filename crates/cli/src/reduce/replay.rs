@@ -15,11 +15,12 @@ use super::line::{self, Entry, LineError};
 pub(super) struct Replay {
     until: Option<ServerSeq>,
     channels: BTreeMap<Uri, ChannelState>,
-    /// Where the snapshot of a channel stands: what is not later is in it.
-    from: BTreeMap<Uri, ServerSeq>,
+    /// How far each channel has got: what is not later has happened.
+    reached: BTreeMap<Uri, ServerSeq>,
     /// Channels that had actions but no snapshot; named once each.
     missing: BTreeSet<Uri>,
     tally: Tally,
+    over: bool,
 }
 
 /// How many of what.
@@ -37,7 +38,7 @@ pub(super) struct Tally {
 pub(super) enum Remark {
     Snapshot(Uri, ServerSeq),
     Reduced(ServerSeq, String, Outcome),
-    AlreadyIncluded(ServerSeq),
+    NotLater(ServerSeq, ServerSeq),
     AfterTheEnd(ServerSeq),
     Rejected(ServerSeq, String),
     Unknown(ServerSeq, String),
@@ -57,7 +58,7 @@ impl Remark {
             | Remark::Reduced(_, _, Outcome::WrongChannel | Outcome::Invalid(_)) => true,
             Remark::Snapshot(..)
             | Remark::Reduced(_, _, Outcome::Applied | Outcome::NoOp)
-            | Remark::AlreadyIncluded(_)
+            | Remark::NotLater(..)
             | Remark::AfterTheEnd(_)
             | Remark::Rejected(..) => false,
         }
@@ -69,14 +70,20 @@ impl Replay {
         Replay {
             until,
             channels: BTreeMap::new(),
-            from: BTreeMap::new(),
+            reached: BTreeMap::new(),
             missing: BTreeSet::new(),
             tally: Tally::default(),
+            over: false,
         }
     }
 
     pub(super) fn channels(&self) -> &BTreeMap<Uri, ChannelState> {
         &self.channels
+    }
+
+    /// Whether the log is past the action to stop after.
+    pub(super) fn is_over(&self) -> bool {
+        self.over
     }
 
     pub(super) fn tally(&self) -> &Tally {
@@ -107,11 +114,11 @@ impl Replay {
 
     fn start(&mut self, snapshot: Snapshot) -> Remark {
         if self.until.is_some_and(|until| snapshot.from_seq > until) {
-            self.tally.skipped += 1;
+            self.over = true;
             return Remark::AfterTheEnd(snapshot.from_seq);
         }
         self.tally.snapshots += 1;
-        self.from
+        self.reached
             .insert(snapshot.resource.clone(), snapshot.from_seq);
         self.channels
             .insert(snapshot.resource.clone(), snapshot.state);
@@ -121,7 +128,7 @@ impl Replay {
     fn apply(&mut self, envelope: ReceivedEnvelope) -> Option<Remark> {
         let seq = envelope.server_seq;
         if self.until.is_some_and(|until| seq > until) {
-            self.tally.skipped += 1;
+            self.over = true;
             return Some(Remark::AfterTheEnd(seq));
         }
         if let Some(reason) = envelope.rejection_reason {
@@ -143,14 +150,12 @@ impl Replay {
             let first = self.missing.insert(envelope.channel.clone());
             return first.then_some(Remark::NoSnapshot(envelope.channel));
         };
-        if self
-            .from
-            .get(&envelope.channel)
-            .is_some_and(|from| seq <= *from)
-        {
+        let reached = self.reached.entry(envelope.channel).or_default();
+        if seq <= *reached {
             self.tally.skipped += 1;
-            return Some(Remark::AlreadyIncluded(seq));
+            return Some(Remark::NotLater(seq, *reached));
         }
+        *reached = seq;
         let outcome = state.reduce(&action);
         match outcome {
             Outcome::Applied => self.tally.applied += 1,
@@ -173,7 +178,13 @@ impl fmt::Display for Remark {
                     Outcome::Invalid(reason) => write!(f, "invalid: {reason}"),
                 }
             }
-            Remark::AlreadyIncluded(seq) => write!(f, "{} is in the snapshot already", seq.0),
+            Remark::NotLater(seq, reached) => {
+                write!(
+                    f,
+                    "{} is not later than {}: it has happened already",
+                    seq.0, reached.0
+                )
+            }
             Remark::AfterTheEnd(seq) => write!(f, "{} comes after the end", seq.0),
             Remark::Rejected(seq, reason) => write!(f, "{} was rejected: {reason}", seq.0),
             Remark::Unknown(seq, name) => write!(f, "{} unknown action type {name:?}", seq.0),

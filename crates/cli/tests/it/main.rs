@@ -77,15 +77,7 @@ fn a_log_can_be_stopped_and_traced() {
             line 6: 5 chat/toolCallStart: applied
             line 7: 6 chat/toolCallReady: applied
             line 8: 7 comes after the end
-            line 9: 8 comes after the end
-            line 10: 9 comes after the end
-            line 11: 10 comes after the end
-            line 12: 11 comes after the end
-            line 13: 12 comes after the end
-            line 14: 13 comes after the end
-            line 15: 14 comes after the end
-            line 16: 15 comes after the end
-            lines: 16, snapshots: 2, applied: 5, without effect: 0, passed over: 9, problems: 0
+            lines: 8, snapshots: 2, applied: 5, without effect: 0, passed over: 0, problems: 0
             exit code 0
         "#]],
     );
@@ -129,6 +121,28 @@ fn lines_that_are_wrong_are_named_and_passed_over() {
             exit code 1
         "#]],
     );
+    check(
+        &["reduce", "-", "--compact"],
+        concat!(
+            "\u{feff}\n",
+            r#"{"jsonrpc":"2.0","method":"action","params":{"channel":"x","serverSeq":2}}"#,
+            "\n",
+            r#"{"jsonrpc":"2.0","id":1,"result":{"snapshot":{"resource":"x","fromSeq":1}}}"#,
+            "\n",
+            r#"{"jsonrpc":"2.0","id":1,"result":{"snapshots":{"resource":"x"}}}"#,
+            "\n",
+            r#"{"jsonrpc":"2.0","id":1,"result":{"actions":[{"channel":"x","serverSeq":2}]}}"#,
+        ),
+        expect![[r#"
+            {}
+            line 2: params.action: missing
+            line 3: result.snapshot.state: missing
+            line 4: result.snapshots: expected an array, found an object
+            line 5: result.actions[0].action: missing
+            lines: 5, snapshots: 0, applied: 0, without effect: 0, passed over: 0, problems: 4
+            exit code 1
+        "#]],
+    );
     let output = run(&["reduce", "-"], b"\xff\xfe\n");
     assert!(
         output.contains("line 1: not UTF-8, from byte 0"),
@@ -159,7 +173,7 @@ fn a_wire_log_is_read() {
             line 2: 5 snapshot of c
             line 6: 6 chat/activityChanged: applied
             line 7: 7 chat/isReadChanged: applied
-            line 8: snapshots[1].state: expected the state of a channel, found an object without any of `activeClients` `turns` `content` `files` `annotations` `recursive` `canvasId` `entries` `sessions` `agents`
+            line 8: result.snapshots[1].state: expected the state of a channel, found an object without any of `activeClients` `turns` `content` `files` `recursive` `canvasId` `sessions` `agents` `annotations` `entries`
             lines: 8, snapshots: 1, applied: 2, without effect: 0, passed over: 0, problems: 1
             exit code 1
         "#]],
@@ -195,6 +209,67 @@ fn what_is_not_there_is_said_so() {
     assert!(output.contains("it is a folder, not a log"), "{output}");
 }
 
+/// Numbers only rise; what comes again has happened already.
+#[test]
+fn an_action_is_applied_once() {
+    let change = |seq: u64, activity: &str| {
+        format!(
+            r#"{{"channel":"c","serverSeq":{seq},"action":{{"type":"chat/activityChanged","activity":"{activity}"}}}}"#
+        )
+    };
+    let log = [
+        CHAT.to_owned(),
+        change(7, "a"),
+        change(6, "b"),
+        change(7, "c"),
+        change(8, "d"),
+    ];
+    check(
+        &["reduce", "-", "--compact", "--trace"],
+        &log.join("\n"),
+        expect![[r#"
+            {"c":{"resource":"c","title":"","status":1,"activity":"d","modifiedAt":"2026-01-01T00:00:00Z","turns":[]}}
+            line 1: 5 snapshot of c
+            line 2: 7 chat/activityChanged: applied
+            line 3: 6 is not later than 7: it has happened already
+            line 4: 7 is not later than 7: it has happened already
+            line 5: 8 chat/activityChanged: applied
+            lines: 5, snapshots: 1, applied: 2, without effect: 0, passed over: 2, problems: 0
+            exit code 0
+        "#]],
+    );
+}
+
+/// What peers wrote can't play tricks on the terminal.
+#[test]
+fn control_characters_do_not_reach_the_terminal() {
+    let log = format!(
+        r#"{CHAT}
+{{"channel":"c","serverSeq":6,"rejectionReason":"\u001b[2J\nline 9: all is well","origin":{{"clientId":"x","clientSeq":1}},"action":{{"type":"chat/draftChanged"}}}}"#
+    );
+    let output = run(&["reduce", "-", "--trace"], log.as_bytes());
+    assert!(
+        output.contains(r"was rejected: \u{1b}[2J\nline 9"),
+        "{output}"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_stderr_is_no_panic() {
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let status = Command::new(env!("CARGO_BIN_EXE_agenthost"))
+        .args(["reduce", EXAMPLE, "--trace"])
+        .stdout(Stdio::null())
+        .stderr(full)
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(0));
+}
+
 #[test]
 fn without_a_command_there_is_help() {
     let output = run(&[], b"");
@@ -202,5 +277,6 @@ fn without_a_command_there_is_help() {
         output.contains("agenthost reduce crates/cli/examples/session.jsonl"),
         "{output}"
     );
+    assert!(output.starts_with("A host for coding agents"), "{output}");
     assert!(output.ends_with("exit code 0\n"), "{output}");
 }

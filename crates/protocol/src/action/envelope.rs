@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::Action;
-use super::received::ReceivedAction;
+use super::received::{RawAction, ReceivedAction};
 use crate::ids::{ClientId, ClientSeq, ServerSeq};
 use crate::uri::Uri;
-use crate::wire::{Json, Wire};
+use crate::wire::{DecodeError, FieldShape, Node, Shape, Wire};
 
 /// Which client dispatched an action, and its own number for it.
 #[derive(Debug, Clone, PartialEq, Wire)]
@@ -18,7 +20,8 @@ pub struct ActionOrigin {
 }
 
 /// An accepted action, numbered.
-#[derive(Debug, Clone, PartialEq, Wire)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ActionEnvelope {
     /// The channel whose state it changes.
     pub channel: Uri,
@@ -27,7 +30,40 @@ pub struct ActionEnvelope {
     /// Its place in the host's history.
     pub server_seq: ServerSeq,
     /// The client it came from; absent if the host originated it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<ActionOrigin>,
+}
+
+impl Wire for ActionEnvelope {
+    /// Refuses a rejection: taken for an accepted action, it would change the
+    /// state of whoever reads it (CRT-9).
+    fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
+        let received = ReceivedEnvelope::decode(node)?;
+        if received.rejection_reason.is_some() {
+            let problem = "expected an accepted action, found a rejection";
+            return Err(DecodeError::new(problem).within("rejectionReason"));
+        }
+        let action = match received.action {
+            ReceivedAction::Valid(action) => action,
+            ReceivedAction::Unknown(raw) => return Err(raw.unknown_type().within("action")),
+            ReceivedAction::Malformed(_, error) => return Err(error),
+        };
+        Ok(ActionEnvelope {
+            channel: received.channel,
+            action: Arc::new(action),
+            server_seq: received.server_seq,
+            origin: received.origin,
+        })
+    }
+
+    fn shape() -> Shape {
+        Shape::Object(vec![
+            FieldShape::of::<Uri>("channel"),
+            FieldShape::of::<Action>("action"),
+            FieldShape::of::<ServerSeq>("serverSeq"),
+            FieldShape::of::<Option<ActionOrigin>>("origin"),
+        ])
+    }
 }
 
 /// A refused action. Goes to the client it came from and to nobody else
@@ -37,7 +73,7 @@ pub struct Rejection {
     /// The channel it was meant for.
     pub channel: Uri,
     /// The action as it came, right or wrong.
-    pub action: Json,
+    pub action: RawAction,
     /// A number of its own, in order with everything else.
     pub server_seq: ServerSeq,
     /// The client it came from.

@@ -18,13 +18,41 @@ pub enum ReceivedAction {
 }
 
 /// An action kept as it came.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq, serde::Serialize)]
+#[serde(transparent)]
 pub struct RawAction(pub Json);
+
+/// Shows the type alone: the rest may be a prompt, or what was typed.
+impl std::fmt::Debug for RawAction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RawAction({:?})", self.short_name())
+    }
+}
+
+impl Wire for RawAction {
+    fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
+        Ok(RawAction(node.to_json()))
+    }
+
+    fn shape() -> Shape {
+        Shape::Any
+    }
+}
 
 impl RawAction {
     /// The type it claims to be.
     pub fn name(&self) -> Option<&str> {
         self.0.get("type").and_then(Json::as_str)
+    }
+
+    /// The type it claims to be, no longer than a line.
+    fn short_name(&self) -> String {
+        self.name().unwrap_or_default().chars().take(60).collect()
+    }
+
+    /// The error that its type is unknown.
+    pub(super) fn unknown_type(&self) -> DecodeError {
+        DecodeError::new(format!("unknown action type {:?}", self.short_name())).within("type")
     }
 }
 
@@ -34,8 +62,8 @@ impl ReceivedAction {
         match self {
             ReceivedAction::Valid(action) => Ok(action),
             ReceivedAction::Unknown(raw) => {
-                let name: String = raw.name().unwrap_or_default().chars().take(60).collect();
-                Err((raw, format!("unknown action type {name:?}")))
+                let reason = raw.unknown_type().within("action").to_string();
+                Err((raw, reason))
             }
             ReceivedAction::Malformed(raw, error) => Err((raw, error.to_string())),
         }

@@ -20,11 +20,13 @@ use crate::wire::{DecodeError, Node, Shape, Wire};
 pub struct ResponseParts {
     parts: List<ResponsePart>,
     /// The first part of each name.
-    by_key: Arc<BTreeMap<Box<str>, usize>>,
+    by_key: Arc<BTreeMap<Arc<str>, usize>>,
     /// The first tool call of each name.
-    calls: Arc<BTreeMap<Box<str>, usize>>,
+    calls: Arc<BTreeMap<Arc<str>, usize>>,
     /// The parts that wait for the user, in order.
     waiting: BTreeSet<usize>,
+    /// The open input requests of each name, in order.
+    open_inputs: BTreeMap<Arc<str>, BTreeSet<usize>>,
     /// Whether the last part has a name that no part before it has. Text is
     /// streamed to the last part, so this saves most look-ups.
     last_is_named: bool,
@@ -32,7 +34,7 @@ pub struct ResponseParts {
 
 impl ResponseParts {
     /// Adds a part at the end.
-    pub fn push(&mut self, part: impl Into<Arc<ResponsePart>>) {
+    pub(crate) fn push(&mut self, part: impl Into<Arc<ResponsePart>>) {
         let part = part.into();
         let index = self.parts.len();
         self.last_is_named = false;
@@ -49,7 +51,7 @@ impl ResponseParts {
             Arc::make_mut(&mut self.calls).insert(key.into(), index);
         }
         if part.awaits_user() {
-            self.waiting.insert(index);
+            self.wait(index, input_name(&part));
         }
         self.parts.push(part);
     }
@@ -67,11 +69,9 @@ impl ResponseParts {
         self.calls.get(key).copied()
     }
 
-    /// The parts that wait for the user, with their positions.
-    pub fn waiting(&self) -> impl Iterator<Item = (usize, &ResponsePart)> {
-        self.waiting
-            .iter()
-            .filter_map(|&index| Some((index, self.parts.item(index)?)))
+    /// Where the first open input request of a name stands.
+    pub fn position_of_open_input(&self, key: &str) -> Option<usize> {
+        self.open_inputs.get(key)?.first().copied()
     }
 
     /// Whether any part waits for the user.
@@ -80,7 +80,7 @@ impl ResponseParts {
     }
 
     /// Changes a part. Its name must stay what it is.
-    pub fn change<R>(
+    pub(crate) fn change<R>(
         &mut self,
         index: usize,
         change: impl FnOnce(&mut ResponsePart) -> R,
@@ -89,17 +89,44 @@ impl ResponseParts {
         let waited = part.awaits_user();
         let result = change(part);
         let waits = part.awaits_user();
-        if waited && !waits {
+        if waits == waited {
+            return Some(result);
+        }
+        let input = input_name(part);
+        if waits {
+            self.wait(index, input);
+        } else {
             self.waiting.remove(&index);
-        } else if waits && !waited {
-            self.waiting.insert(index);
+            if let Some(name) = input
+                && let Some(open) = self.open_inputs.get_mut(&name)
+            {
+                open.remove(&index);
+                if open.is_empty() {
+                    self.open_inputs.remove(&name);
+                }
+            }
         }
         Some(result)
     }
 
+    fn wait(&mut self, index: usize, input: Option<Arc<str>>) {
+        self.waiting.insert(index);
+        if let Some(name) = input {
+            self.open_inputs.entry(name).or_default().insert(index);
+        }
+    }
+
     /// The parts alone, for a turn that is over.
-    pub fn into_list(self) -> List<ResponsePart> {
+    pub(crate) fn into_list(self) -> List<ResponsePart> {
         self.parts
+    }
+}
+
+/// The name of an input request, open or not.
+fn input_name(part: &ResponsePart) -> Option<Arc<str>> {
+    match part {
+        ResponsePart::InputRequest(part) => Some(part.request.id.as_str().into()),
+        _ => None,
     }
 }
 

@@ -95,6 +95,14 @@ pub struct ToolCallPendingConfirmation {
     /// What it wants to do.
     #[wire(flatten)]
     pub parameters: ToolCallParameters,
+    /// The question.
+    #[wire(flatten)]
+    pub question: ToolCallQuestion,
+}
+
+/// What is asked about a call before it may run.
+#[derive(Debug, Clone, Default, PartialEq, Wire)]
+pub struct ToolCallQuestion {
     /// Title of the question.
     pub confirmation_title: Option<MaybeMarkdown>,
     /// What a judge thinks of it.
@@ -105,6 +113,20 @@ pub struct ToolCallPendingConfirmation {
     pub editable: Option<bool>,
     /// Answers to choose from, instead of plain yes and no.
     pub options: Option<Vec<ConfirmationOption>>,
+}
+
+impl ToolCallQuestion {
+    /// The same question, with what was asked before where it says nothing.
+    #[must_use]
+    pub(crate) fn or(self, before: ToolCallQuestion) -> Self {
+        ToolCallQuestion {
+            confirmation_title: self.confirmation_title.or(before.confirmation_title),
+            risk_assessment: self.risk_assessment.or(before.risk_assessment),
+            edits: self.edits.or(before.edits),
+            editable: self.editable.or(before.editable),
+            options: self.options.or(before.options),
+        }
+    }
 }
 
 /// Runs.

@@ -48,13 +48,22 @@ pub enum McpAuthReason {
 }
 
 /// An OAuth client registered beforehand, to use instead of registering one.
-#[derive(Debug, Clone, PartialEq, Wire)]
+#[derive(Clone, PartialEq, Wire)]
 pub struct McpOAuthClient {
     /// Identifier at the authorization server.
     pub client_id: String,
     /// Secret of a confidential client. State is visible to every subscriber,
     /// so it is only here if all of them may hold it (SEC-4).
     pub client_secret: Option<String>,
+}
+
+/// Shows all but the secret.
+impl std::fmt::Debug for McpOAuthClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("McpOAuthClient")
+            .field("client_id", &self.client_id)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A challenge by an MCP server: for the server as a whole, or for one tool

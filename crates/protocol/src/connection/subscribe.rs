@@ -1,6 +1,6 @@
 //! Subscriptions, resumption and dispatch.
 
-use crate::action::{ActionEnvelope, ReceivedAction};
+use crate::action::{ReceivedAction, ReceivedEnvelope};
 use crate::channel::Snapshot;
 use crate::common::Meta;
 use crate::ids::{ClientId, ClientSeq, ServerSeq};
@@ -36,8 +36,9 @@ pub enum ReconnectResult {
 /// What a client missed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ReconnectReplay {
-    /// All of it, in order.
-    pub actions: Vec<ActionEnvelope>,
+    /// All of it, in order. Read with care: a host may replay what it
+    /// refused, and what we don't know (CRT-9, FWD-1).
+    pub actions: Vec<ReceivedEnvelope>,
     /// Channels that are gone.
     pub missing: Vec<Uri>,
 }

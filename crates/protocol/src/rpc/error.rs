@@ -2,7 +2,7 @@
 
 use crate::common::ProtectedResource;
 use crate::resource::ResourceRequestParams;
-use crate::wire::{Json, Wire};
+use crate::wire::{self, Json, Wire};
 
 /// What kind of error it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -147,8 +147,7 @@ impl RpcError {
     }
 
     fn with_data(mut self, data: &impl Wire) -> Self {
-        // Wire types have string keys only, so this can't fail.
-        self.data = serde_json::to_value(data).ok();
+        self.data = Some(wire::to_json(data));
         self
     }
 }

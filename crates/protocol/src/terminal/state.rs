@@ -1,5 +1,7 @@
 //! The state of a terminal.
 
+use std::fmt;
+
 use crate::ids::{ClientId, CommandId, ToolCallId, TurnId};
 use crate::list::List;
 use crate::number::Millis;
@@ -104,14 +106,14 @@ pub enum TerminalPart {
 }
 
 /// Output of no command in particular.
-#[derive(Debug, Clone, PartialEq, Wire)]
+#[derive(Clone, PartialEq, Wire)]
 pub struct TerminalOutput {
     /// The output.
     pub value: String,
 }
 
 /// A command and its output.
-#[derive(Debug, Clone, PartialEq, Wire)]
+#[derive(Clone, PartialEq, Wire)]
 pub struct TerminalCommand {
     /// Its name in the terminal.
     pub command_id: CommandId,
@@ -127,4 +129,22 @@ pub struct TerminalCommand {
     pub exit_code: Option<i64>,
     /// How long it took.
     pub duration_ms: Option<Millis>,
+}
+
+/// Shows how much, not what: terminal bytes stay out of logs.
+impl fmt::Debug for TerminalOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TerminalOutput({} bytes)", self.value.len())
+    }
+}
+
+/// Shows how much, not what: terminal bytes stay out of logs.
+impl fmt::Debug for TerminalCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TerminalCommand")
+            .field("command_id", &self.command_id)
+            .field("bytes", &self.output.len())
+            .field("exit_code", &self.exit_code)
+            .finish_non_exhaustive()
+    }
 }

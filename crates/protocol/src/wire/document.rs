@@ -4,6 +4,8 @@
 //! the same level stands. Looking up a field, or skipping what nobody asked
 //! for, costs one step per sibling and no allocation.
 
+use std::fmt;
+
 use super::error::ParseError;
 use super::node::Node;
 use super::parse;
@@ -17,19 +19,35 @@ pub struct Limits {
     /// Deepest nesting of arrays and objects; at most [`Limits::MAX_DEPTH`]
     /// takes effect.
     pub depth: usize,
+    /// Most values, keys included. Small values take far more memory than
+    /// text, so bytes alone are no bound.
+    pub values: usize,
 }
 
 impl Limits {
     /// Values are read by recursion, so depth has a ceiling of its own.
     pub const MAX_DEPTH: usize = 128;
+
+    /// What a peer may send to a host: also the default.
+    pub const MESSAGE: Limits = Limits {
+        bytes: 16 * 1024 * 1024,
+        depth: 64,
+        values: 1_000_000,
+    };
+
+    /// What a host may send to its clients: whole states. What it accepted at
+    /// the depth of a message stands a little deeper in a state, and must
+    /// still be readable there.
+    pub const STATE: Limits = Limits {
+        bytes: 1024 * 1024 * 1024,
+        depth: Limits::MAX_DEPTH,
+        values: 64_000_000,
+    };
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits {
-            bytes: 16 * 1024 * 1024,
-            depth: 64,
-        }
+        Limits::MESSAGE
     }
 }
 
@@ -61,10 +79,17 @@ pub(super) struct Token {
 }
 
 /// A text that was found to be one JSON value within the limits.
-#[derive(Debug)]
 pub struct Document<'t> {
     pub(super) text: &'t str,
     pub(super) tokens: Vec<Token>,
+}
+
+/// Shows how much, not what: it may be anything.
+impl fmt::Debug for Document<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (bytes, values) = (self.text.len(), self.tokens.len());
+        write!(f, "Document({bytes} bytes, {values} values)")
+    }
 }
 
 impl<'t> Document<'t> {

@@ -26,6 +26,7 @@ impl<T: EncodeFields> EncodeFields for Arc<T> {
 }
 
 /// Writes an object with the fields of `value`.
+#[doc(hidden)]
 pub fn encode_object<T: EncodeFields, S: Serializer>(
     value: &T,
     serializer: S,
@@ -36,6 +37,7 @@ pub fn encode_object<T: EncodeFields, S: Serializer>(
 }
 
 /// Writes one field, unless it is absent.
+#[doc(hidden)]
 pub fn write_field<T: Wire, M: SerializeMap>(
     map: &mut M,
     name: &'static str,

@@ -24,6 +24,12 @@ pub enum ParseError {
         /// The limit in force.
         allowed: usize,
     },
+    /// More values than allowed.
+    #[error("message has too many values: at most {allowed} are allowed")]
+    TooMany {
+        /// The limit in force.
+        allowed: usize,
+    },
     /// Nested deeper than allowed.
     #[error("message is nested too deeply: at most {allowed} levels are allowed")]
     TooDeep {
@@ -34,8 +40,9 @@ pub enum ParseError {
 
 /// The JSON is not the type that was asked for.
 ///
-/// Reads as `place: what is wrong`. It shows numbers and names, and never
-/// the text of a string: that may be a prompt or a secret.
+/// Reads as `place: what is wrong`. It shows numbers, and of strings only
+/// those that stand where a name has to be (a kind, a type, a key), cut to a
+/// few words: any other may be a prompt or a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodeError(Box<Details>);
 

@@ -5,6 +5,7 @@ use super::error::DecodeError;
 use super::node::Node;
 
 /// Decodes a field into its slot; refuses a second one of the same name.
+#[doc(hidden)]
 pub fn read_field<T: Wire>(
     slot: &mut Option<T>,
     name: &'static str,
@@ -18,6 +19,7 @@ pub fn read_field<T: Wire>(
 }
 
 /// Takes a field from its slot, or what its absence means.
+#[doc(hidden)]
 pub fn take_field<T: Wire>(slot: Option<T>, name: &'static str) -> Result<T, DecodeError> {
     slot.or_else(T::absent)
         .ok_or_else(|| DecodeError::missing().within(name))

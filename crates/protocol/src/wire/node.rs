@@ -1,13 +1,14 @@
 //! A value inside a document, to look at and to decode from.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use super::document::{Document, Kind, Token};
 use super::error::DecodeError;
 use super::{Json, Object};
 
 /// One JSON value inside a [`Document`]. Cheap to copy.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Node<'d> {
     document: &'d Document<'d>,
     index: u32,
@@ -28,11 +29,6 @@ impl<'d> Node<'d> {
             .text
             .get(token.start as usize..token.end as usize)
             .unwrap_or_default()
-    }
-
-    /// The value as it stands in the text. A string comes without its quotes.
-    pub fn source(self) -> &'d str {
-        self.slice()
     }
 
     /// Whether the value is `null`.
@@ -167,6 +163,13 @@ impl<'d> Node<'d> {
             Kind::Array => "an array".into(),
             Kind::Object => "an object".into(),
         }
+    }
+}
+
+/// Shows what kind of value it is, not which: it may be anything.
+impl fmt::Debug for Node<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Node({:?})", self.token().kind)
     }
 }
 

@@ -15,8 +15,9 @@ pub(super) fn tokens(text: &str, limits: Limits) -> Result<Vec<Token>, ParseErro
     let mut parser = Parser {
         bytes: text.as_bytes(),
         at: 0,
-        tokens: Vec::with_capacity(16 + text.len() / 16),
+        tokens: Vec::with_capacity((16 + text.len() / 16).min(limits.values)),
         allowed_depth: limits.depth.min(Limits::MAX_DEPTH),
+        allowed_values: limits.values,
     };
     parser.space();
     parser.value(0)?;
@@ -32,6 +33,7 @@ struct Parser<'t> {
     at: usize,
     tokens: Vec<Token>,
     allowed_depth: usize,
+    allowed_values: usize,
 }
 
 impl Parser<'_> {
@@ -53,14 +55,19 @@ impl Parser<'_> {
     }
 
     /// Opens a token whose end is not known yet.
-    fn open(&mut self, kind: Kind, start: usize) -> usize {
+    fn open(&mut self, kind: Kind, start: usize) -> Result<usize, ParseError> {
+        if self.tokens.len() >= self.allowed_values {
+            return Err(ParseError::TooMany {
+                allowed: self.allowed_values,
+            });
+        }
         self.tokens.push(Token {
             kind,
             start: offset(start),
             end: 0,
             next: 0,
         });
-        self.tokens.len() - 1
+        Ok(self.tokens.len() - 1)
     }
 
     /// Closes a token at the current place, with all that came since inside it.
@@ -96,7 +103,7 @@ impl Parser<'_> {
 
     fn object(&mut self, depth: usize) -> Result<(), ParseError> {
         self.descend(depth)?;
-        let token = self.open(Kind::Object, self.at);
+        let token = self.open(Kind::Object, self.at)?;
         self.at += 1;
         self.space();
         if self.peek() == Some(b'}') {
@@ -134,7 +141,7 @@ impl Parser<'_> {
 
     fn array(&mut self, depth: usize) -> Result<(), ParseError> {
         self.descend(depth)?;
-        let token = self.open(Kind::Array, self.at);
+        let token = self.open(Kind::Array, self.at)?;
         self.at += 1;
         self.space();
         if self.peek() == Some(b']') {
@@ -166,14 +173,14 @@ impl Parser<'_> {
         if !rest.starts_with(word) {
             return Err(self.wrong("expected a value"));
         }
-        let token = self.open(kind, start);
+        let token = self.open(kind, start)?;
         self.at += word.len();
         self.close(token, self.at);
         Ok(())
     }
 
     fn number(&mut self) -> Result<(), ParseError> {
-        let token = self.open(Kind::Number, self.at);
+        let token = self.open(Kind::Number, self.at)?;
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
@@ -225,7 +232,7 @@ impl Parser<'_> {
 
     fn string(&mut self) -> Result<(), ParseError> {
         self.at += 1;
-        let token = self.open(Kind::Plain, self.at);
+        let token = self.open(Kind::Plain, self.at)?;
         loop {
             match self.peek() {
                 None => return Err(self.wrong("expected a closing quote")),

@@ -102,6 +102,7 @@ impl FieldShape {
 }
 
 /// Adds the fields of a flattened struct to those of the enclosing one.
+#[doc(hidden)]
 pub fn flatten_shape<T: Wire>(fields: &mut Vec<FieldShape>) {
     if let Shape::Object(inner) = T::shape() {
         fields.extend(inner);
@@ -109,6 +110,7 @@ pub fn flatten_shape<T: Wire>(fields: &mut Vec<FieldShape>) {
 }
 
 /// The shape of a variant that holds nothing but its tag.
+#[doc(hidden)]
 pub fn empty_object_shape() -> Shape {
     Shape::Object(Vec::new())
 }

@@ -137,6 +137,7 @@ fn text_beyond_the_limits() {
     let limits = Limits {
         bytes: 10,
         depth: 3,
+        values: 5,
     };
     assert!(Document::parse("[[[1]]]", limits).is_ok());
     assert!(Document::parse(r#"{"a":[1]}"#, limits).is_ok());
@@ -150,12 +151,26 @@ fn text_beyond_the_limits() {
             .to_string(),
         "message of 12 bytes is too large: at most 10 are allowed"
     );
+    assert_eq!(Document::parse("[1,2,3,4]", limits).map(|_| ()), Ok(()));
+    assert_eq!(
+        Document::parse(
+            "[1,2,3,4,5]",
+            Limits {
+                bytes: 20,
+                ..limits
+            }
+        )
+        .unwrap_err()
+        .to_string(),
+        "message has too many values: at most 5 are allowed"
+    );
     // Depth is bounded whatever is asked for: a million brackets overflow
     // nothing.
     let deep = "[".repeat(1_000_000);
     let unlimited = Limits {
         bytes: usize::MAX,
         depth: usize::MAX,
+        values: usize::MAX,
     };
     assert_eq!(
         Document::parse(&deep, unlimited).unwrap_err().to_string(),
@@ -301,7 +316,7 @@ fn states_that_are_wrong() {
             []
                 => expected an object, found an array
             {}
-                => expected the state of a channel, found an object without any of `activeClients` `turns` `content` `files` `annotations` `recursive` `canvasId` `entries` `sessions` `agents`
+                => expected the state of a channel, found an object without any of `activeClients` `turns` `content` `files` `recursive` `canvasId` `sessions` `agents` `annotations` `entries`
             {"turns": []}
                 => resource: missing
             {"turns": {}, "resource": "r", "title": "t", "status": 1, "modifiedAt": "m"}
@@ -500,7 +515,7 @@ fn a_wrong_action_still_says_who_sent_it() {
             {"type": "chat/responsePart", "turnId": "t", "part": {"kind": "markdown", "id": "p", "content": 42}}
                 => action.part.content: expected a string, found 42
             {"type": "chat/fromTheFuture"}
-                => unknown action type "chat/fromTheFuture"
+                => action.type: unknown action type "chat/fromTheFuture"
             {"turnId": "t"}
                 => action.type: missing
             42
@@ -526,12 +541,62 @@ fn an_error_never_quotes_a_string() {
         assert!(!error.contains(secret), "{error}");
     }
     // Not even by way of `Debug`.
+    let text =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"authenticate","params":["{secret}"]}}"#);
+    let document = Document::parse(&text, Limits::default()).unwrap();
+    let message = Message::decode(&document).unwrap();
+    assert!(!format!("{message:?} {document:?}").contains(secret));
+    let text = format!(r#"{{"type":"terminal/input","data":["{secret}"]}}"#);
+    let action: agenthost_protocol::action::ReceivedAction = wire::from_str(&text).unwrap();
+    assert!(!format!("{action:?}").contains(secret));
     let text = format!(r#"{{"channel": "ahp-root://", "resource": "r", "token": "{secret}"}}"#);
     let params: agenthost_protocol::root::AuthenticateParams = wire::from_str(&text).unwrap();
     assert!(!format!("{params:?}").contains(secret));
     let text = format!(r#"{{"type": "terminal/input", "data": "{secret}"}}"#);
     let action: Action = wire::from_str(&text).unwrap();
     assert!(!format!("{action:?}").contains(secret));
+}
+
+/// A draft as deep as a message may be is still readable in a snapshot.
+#[test]
+fn what_is_accepted_can_be_read_back() {
+    let depth = Limits::MESSAGE.depth - 2;
+    let nested = format!("{}1{}", r#"{"a":"#.repeat(depth - 2), "}".repeat(depth - 2));
+    let action = format!(
+        r#"{{"type":"chat/draftChanged","draft":{{"text":"","origin":{{"kind":"user"}},"_meta":{nested}}}}}"#
+    );
+    let action: Action = wire::from_str(&action).unwrap();
+    let chat = r#"{"resource":"c","title":"","status":1,"modifiedAt":"m","turns":[]}"#;
+    let mut chat: ChannelState = wire::from_str(chat).unwrap();
+    assert_eq!(
+        chat.reduce(&action),
+        agenthost_protocol::outcome::Outcome::Applied
+    );
+    let answer = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":{{"snapshots":[{{"state":{}}}]}}}}"#,
+        serde_json::to_string(&chat).unwrap()
+    );
+    assert!(Document::parse(&answer, Limits::MESSAGE).is_err());
+    assert!(Document::parse(&answer, Limits::STATE).is_ok());
+}
+
+/// A newer host may add any field to any state.
+#[test]
+fn a_state_is_told_by_all_it_must_have() {
+    use agenthost_protocol::channel::ChannelKind;
+    for field in [
+        "turns",
+        "content",
+        "files",
+        "recursive",
+        "entries",
+        "sessions",
+        "canvasId",
+    ] {
+        let text = format!(r#"{{"agents":[],"{field}":[]}}"#);
+        let state: ChannelState = wire::from_str(&text).unwrap();
+        assert_eq!(state.kind(), ChannelKind::Root, "{field}");
+    }
 }
 
 /// Names that peers chose are cut short: an error is never longer than a

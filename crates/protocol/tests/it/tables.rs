@@ -138,21 +138,10 @@ fn the_table_of_actions() {
           S 0.2.0 changeset/operationsChanged
           S 0.3.0 changeset/operationStatusChanged
           S 0.2.0 changeset/cleared
-        Annotations: 5 actions, 5 for clients
-          C 0.4.0 annotations/set
-          C 0.4.0 annotations/updated
-          C 0.4.0 annotations/removed
-          C 0.4.0 annotations/entrySet
-          C 0.4.0 annotations/entryRemoved
         ResourceWatch: 1 actions, 0 for clients
           S 0.2.0 resourceWatch/changed
         Canvas: 1 actions, 0 for clients
           S 1.0.0 canvas/stateChanged
-        Automations: 4 actions, 3 for clients
-          C 0.8.0 automation/createRequested
-          C 0.8.0 automation/updateRequested
-          S 0.8.0 automation/set
-          C 0.8.0 automation/removed
         AutomationRun: 5 actions, 1 for clients
           S 0.8.0 automationRun/lifecycleChanged
           S 0.8.0 automationRun/sessionSet
@@ -164,6 +153,17 @@ fn the_table_of_actions() {
           S 0.1.0 root/activeSessionsChanged
           S 0.1.0 root/terminalsChanged
           C 0.1.0 root/configChanged
+        Annotations: 5 actions, 5 for clients
+          C 0.4.0 annotations/set
+          C 0.4.0 annotations/updated
+          C 0.4.0 annotations/removed
+          C 0.4.0 annotations/entrySet
+          C 0.4.0 annotations/entryRemoved
+        Automations: 4 actions, 3 for clients
+          C 0.8.0 automation/createRequested
+          C 0.8.0 automation/updateRequested
+          S 0.8.0 automation/set
+          C 0.8.0 automation/removed
     "#]]
     .assert_eq(&lines);
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::chat::{
-    CancellationReason, ConfirmationOption, ConfirmationReason, Message, RiskAssessment,
-    ToolCallContributor, ToolCallResult, ToolInput, ToolResultContent,
+    CancellationReason, ConfirmationReason, Message, ToolCallContributor, ToolCallQuestion,
+    ToolCallResult, ToolInput, ToolResultContent,
 };
-use crate::common::{FileEditCollection, McpAuthRequirement, Meta};
+use crate::common::{McpAuthRequirement, Meta};
 use crate::ids::{ConfirmationOptionId, ToolCallId, TurnId};
 use crate::text::MaybeMarkdown;
 use crate::wire::Wire;
@@ -66,18 +66,11 @@ pub struct ToolCallReady {
     pub invocation_message: MaybeMarkdown,
     /// The arguments.
     pub tool_input: Option<ToolInput>,
-    /// Title of the question.
-    pub confirmation_title: Option<MaybeMarkdown>,
-    /// What a judge thinks of it.
-    pub risk_assessment: Option<RiskAssessment>,
-    /// The file changes it would make.
-    pub edits: Option<FileEditCollection>,
-    /// Whether the arguments may be edited before agreeing.
-    pub editable: Option<bool>,
+    /// What is asked, if it is not confirmed already.
+    #[wire(flatten)]
+    pub question: ToolCallQuestion,
     /// What allows it to run without asking.
     pub confirmed: Option<ConfirmationReason>,
-    /// Answers to choose from.
-    pub options: Option<Vec<ConfirmationOption>>,
 }
 
 /// Someone agreed to a tool call, or refused it.

@@ -75,10 +75,7 @@ fn change_open<R>(
     id: &InputRequestId,
     change: impl FnOnce(&mut InputRequestPart) -> R,
 ) -> Option<R> {
-    let index = parts.waiting().find_map(|(index, part)| match part {
-        ResponsePart::InputRequest(open) if open.request.id == *id => Some(index),
-        _ => None,
-    })?;
+    let index = parts.position_of_open_input(id.as_str())?;
     parts
         .change(index, |part| match part {
             ResponsePart::InputRequest(open) => Some(change(open)),

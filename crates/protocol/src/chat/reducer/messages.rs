@@ -50,10 +50,14 @@ impl ChatState {
         let Some(queue) = &mut self.queued_messages else {
             return false;
         };
-        let Some(index) = queue.find(|message| message.id == *id) else {
+        let before = queue.len();
+        // All of the name: one that was sent must not be sent again.
+        while let Some(index) = queue.find(|message| message.id == *id) {
+            queue.remove(index);
+        }
+        if queue.len() == before {
             return false;
-        };
-        queue.remove(index);
+        }
         self.queued_messages.take_if(|queue| queue.is_empty());
         true
     }

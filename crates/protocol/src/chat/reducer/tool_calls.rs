@@ -13,8 +13,8 @@ use crate::chat::state::ChatState;
 use crate::chat::tool_call::{
     CancellationReason, ConfirmationReason, ToolCall, ToolCallApproval, ToolCallAuthRequired,
     ToolCallCancelled, ToolCallCompleted, ToolCallContributor, ToolCallHead, ToolCallParameters,
-    ToolCallPendingConfirmation, ToolCallPendingResultConfirmation, ToolCallRunning,
-    ToolCallStreaming, ToolInput,
+    ToolCallPendingConfirmation, ToolCallPendingResultConfirmation, ToolCallQuestion,
+    ToolCallRunning, ToolCallStreaming, ToolInput,
 };
 use crate::outcome::Outcome;
 use crate::wire::Unknown;
@@ -163,18 +163,14 @@ impl ToolCall {
     /// else to pending. What a pending call asked before stays, unless it is
     /// said again (TOO-6); what a running call had produced does not (TOO-8).
     fn ready(self, action: &ToolCallReady) -> Step {
-        let (mut head, input, pending) = match self {
-            ToolCall::Streaming(call) => (call.head, None, None),
-            ToolCall::Running(call) => (call.head, call.parameters.tool_input, None),
+        let (mut head, input, asked) = match self {
+            ToolCall::Streaming(call) => (call.head, None, ToolCallQuestion::default()),
+            ToolCall::Running(call) => {
+                let asked = ToolCallQuestion::default();
+                (call.head, call.parameters.tool_input, asked)
+            }
             ToolCall::PendingConfirmation(call) => {
-                let asked = Asked {
-                    confirmation_title: call.confirmation_title,
-                    risk_assessment: call.risk_assessment,
-                    edits: call.edits,
-                    editable: call.editable,
-                    options: call.options,
-                };
-                (call.head, call.parameters.tool_input, Some(asked))
+                (call.head, call.parameters.tool_input, call.question)
             }
             other => return Step::Stay(other),
         };
@@ -197,18 +193,10 @@ impl ToolCall {
                 content: None,
             }));
         }
-        let asked = pending.unwrap_or_default();
         Step::Next(ToolCall::PendingConfirmation(ToolCallPendingConfirmation {
             head,
             parameters,
-            confirmation_title: action
-                .confirmation_title
-                .clone()
-                .or(asked.confirmation_title),
-            risk_assessment: action.risk_assessment.clone().or(asked.risk_assessment),
-            edits: action.edits.clone().or(asked.edits),
-            editable: action.editable.or(asked.editable),
-            options: action.options.clone().or(asked.options),
+            question: action.question.clone().or(asked),
         }))
     }
 
@@ -218,7 +206,7 @@ impl ToolCall {
             return Step::Stay(self);
         };
         let selected_option = action.selected_option_id.as_ref().and_then(|id| {
-            let mut options = call.options.iter().flatten();
+            let mut options = call.question.options.iter().flatten();
             options.find(|option| option.id == *id).cloned()
         });
         let (head, mut parameters) = (call.head, call.parameters);
@@ -372,16 +360,6 @@ impl ToolCall {
             selected_option: None,
         })))
     }
-}
-
-/// What a pending call asked before.
-#[derive(Default)]
-struct Asked {
-    confirmation_title: Option<crate::text::MaybeMarkdown>,
-    risk_assessment: Option<crate::chat::tool_call::RiskAssessment>,
-    edits: Option<crate::common::FileEditCollection>,
-    editable: Option<bool>,
-    options: Option<Vec<crate::chat::tool_call::ConfirmationOption>>,
 }
 
 fn part(call: ToolCall) -> ResponsePart {

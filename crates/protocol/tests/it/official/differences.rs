@@ -1,9 +1,10 @@
 //! Where ours differs from the official crates on purpose: one test for each,
 //! with both behaviours and the reason.
 
-use agenthost_protocol::action::{Action, ReceivedAction};
+use agenthost_protocol::action::{Action, ActionEnvelope, ReceivedAction};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatMoveDestination, ChatSource, ResponsePart, ToolCall};
+use agenthost_protocol::connection::ReconnectResult;
 use agenthost_protocol::outcome::{Invalid, Outcome};
 use agenthost_protocol::rpc::{Message, RequestId};
 use agenthost_protocol::wire::{self, Document, Json, Limits, Wire};
@@ -120,6 +121,33 @@ fn crt_2_reordering_keeps_the_order_of_the_rest() {
     assert_eq!(ours["queuedMessages"], queue(&["m", "z", "a", "k"]));
 }
 
+/// A refused action changed nothing, also when it comes in a replay. Theirs
+/// has the reason beside the action, and its mirror never looks at it.
+#[test]
+fn crt_9_a_rejection_is_not_taken_for_an_action() {
+    let rejected = json!({
+        "channel": "ahp-chat:/1", "serverSeq": 3,
+        "action": {"type": "chat/activityChanged", "activity": "x"},
+        "origin": {"clientId": "a", "clientSeq": 1}, "rejectionReason": "no",
+    });
+    assert_eq!(
+        refusal::<ActionEnvelope>(&rejected),
+        "rejectionReason: expected an accepted action, found a rejection"
+    );
+    let future = json!({
+        "channel": "ahp-chat:/1", "serverSeq": 4, "action": {"type": "chat/fromTheFuture"},
+    });
+    let replay = json!({"type": "replay", "missing": [], "actions": [rejected, future]});
+    let ReconnectResult::Replay(replay) = decode(&replay) else {
+        panic!("expected a replay");
+    };
+    assert_eq!(replay.actions[0].rejection_reason.as_deref(), Some("no"));
+    assert!(matches!(
+        replay.actions[1].action,
+        ReceivedAction::Unknown(_)
+    ));
+}
+
 /// A host that asks what happened must not be told that something did.
 #[test]
 fn crt_3_a_step_that_is_not_next_is_a_no_op() {
@@ -133,6 +161,13 @@ fn crt_3_a_step_that_is_not_next_is_a_no_op() {
         "approved": true, "confirmed": "user-action",
     });
     let ((ours, outcome), (theirs, their_outcome)) = reduce_chat(&before, &confirm);
+    assert_eq!(ours, theirs);
+    assert_eq!(their_outcome, ReduceOutcome::Applied);
+    assert_eq!(outcome, Outcome::NoOp);
+
+    let before = chat(json!({"queuedMessages": [{"id": "m", "message": message("m")}]}));
+    let reorder = json!({"type": "chat/queuedMessagesReordered", "order": ["m"]});
+    let ((ours, outcome), (theirs, their_outcome)) = reduce_chat(&before, &reorder);
     assert_eq!(ours, theirs);
     assert_eq!(their_outcome, ReduceOutcome::Applied);
     assert_eq!(outcome, Outcome::NoOp);

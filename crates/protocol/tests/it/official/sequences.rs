@@ -185,8 +185,8 @@ fn decode_state(kind: ChannelKind, json: &Json) -> ChannelState {
     state
 }
 
-/// A queue with the same message twice can't come about by actions, and the
-/// official reducer would drop one (CRT-2).
+/// A queue with the same message twice can't come about by actions; when it
+/// is put in another order, the official reducer drops one (CRT-2).
 fn make_unambiguous(kind: ChannelKind, state: &mut Json) {
     if kind == ChannelKind::Chat
         && let Some(queue) = state.get_mut("queuedMessages").and_then(Json::as_array_mut)
