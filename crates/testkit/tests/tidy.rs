@@ -22,6 +22,11 @@ const LAYERS: &[Layer] = &[
         tests: &["testkit"],
     },
     Layer {
+        name: "core",
+        uses: &["protocol"],
+        tests: &["testkit"],
+    },
+    Layer {
         name: "cli",
         uses: &["protocol"],
         tests: &[],

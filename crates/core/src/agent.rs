@@ -1,0 +1,148 @@
+//! The agent as the host sees it: data, commands, events. What kind of agent
+//! it is, nobody here knows.
+
+use std::sync::Arc;
+
+use agenthost_protocol::chat::{
+    CancellationReason, ChatAction, ErrorPart, InputResponseKind, Message,
+};
+use agenthost_protocol::common::{ErrorInfo, ToolDefinition};
+use agenthost_protocol::ids::{ConfirmationOptionId, InputRequestId, ToolCallId, TurnId};
+use agenthost_protocol::terminal::{TerminalAction, TerminalState};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Object;
+
+/// What the host asks of an agent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AgentCommand {
+    /// Start working for a session.
+    Open {
+        /// Directories it may use.
+        directories: Vec<Uri>,
+        /// Configuration values.
+        config: Option<Object>,
+    },
+    /// Answer a message.
+    Prompt {
+        /// The chat.
+        chat: Uri,
+        /// The turn that the answer belongs to.
+        turn: TurnId,
+        /// The message.
+        message: Arc<Message>,
+    },
+    /// Go on with a turn that failed.
+    Resume {
+        /// The chat.
+        chat: Uri,
+        /// The turn.
+        turn: TurnId,
+    },
+    /// Stop a turn. Nothing that comes for it later counts.
+    Cancel {
+        /// The chat.
+        chat: Uri,
+        /// The turn.
+        turn: TurnId,
+    },
+    /// Somebody decided about a tool call.
+    Decide {
+        /// The chat.
+        chat: Uri,
+        /// The turn.
+        turn: TurnId,
+        /// The call.
+        call: ToolCallId,
+        /// What was decided.
+        decision: Decision,
+    },
+    /// Somebody answered a question.
+    Answer {
+        /// The chat.
+        chat: Uri,
+        /// The turn.
+        turn: TurnId,
+        /// The question.
+        request: InputRequestId,
+        /// How.
+        response: InputResponseKind,
+    },
+    /// Forget the turns of a chat after this one; `None`: all of them.
+    Rewind {
+        /// The chat.
+        chat: Uri,
+        /// The last turn to remember.
+        last: Option<TurnId>,
+    },
+    /// Stop working for the session.
+    Close,
+}
+
+/// What was decided about a tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// It may run.
+    Approved {
+        /// The option that was picked.
+        option: Option<ConfirmationOptionId>,
+        /// Other arguments to run it with.
+        edited_input: Option<String>,
+    },
+    /// It may not.
+    Denied {
+        /// Why.
+        reason: CancellationReason,
+        /// What the user wants instead.
+        suggestion: Option<Arc<Message>>,
+    },
+    /// Its result may be used.
+    ResultApproved,
+    /// Its result may not be used.
+    ResultDenied,
+}
+
+/// What an agent tells the host.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AgentEvent {
+    /// It is ready for turns, with these tools of its own.
+    Opened {
+        /// Its tools.
+        tools: Vec<ToolDefinition>,
+    },
+    /// It could not start.
+    OpenFailed {
+        /// Why.
+        error: ErrorInfo,
+    },
+    /// Something happened in a running turn. The turn must still be running,
+    /// and the action must be one that only the host may originate.
+    Chat {
+        /// The chat.
+        chat: Uri,
+        /// What happened.
+        action: Box<ChatAction>,
+    },
+    /// A turn is over.
+    TurnEnded {
+        /// The chat.
+        chat: Uri,
+        /// The turn.
+        turn: TurnId,
+        /// Why it failed; `None` if it did not.
+        error: Option<ErrorPart>,
+    },
+    /// It opened a terminal for all to see.
+    TerminalOpened {
+        /// The terminal.
+        terminal: Uri,
+        /// How it starts.
+        state: Box<TerminalState>,
+    },
+    /// Something happened in a terminal of its own.
+    Terminal {
+        /// The terminal.
+        terminal: Uri,
+        /// What happened.
+        action: Box<TerminalAction>,
+    },
+}

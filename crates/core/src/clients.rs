@@ -1,0 +1,138 @@
+//! Who is connected, and who was a moment ago.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use agenthost_protocol::connection::{ClientCapabilities, Implementation};
+use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::uri::Uri;
+
+use crate::input::ConnectionId;
+
+/// Who a peer is, as the transport authenticated it. What a peer says about
+/// itself never counts as this.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Principal(pub String);
+
+/// What is remembered of a client. `reconnect` carries none of it (HSK-15), so
+/// it is kept over a disconnect and over a restart of the host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientRecord {
+    /// Who may use the name: whoever used it first (HSK-24).
+    pub principal: Principal,
+    /// The version that was agreed on, as the client wrote it.
+    pub version: String,
+    /// What it can do.
+    pub capabilities: ClientCapabilities,
+    /// The language of its user.
+    pub locale: Option<String>,
+    /// What it is.
+    pub info: Option<Implementation>,
+}
+
+/// A client that is here, or was.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    pub(crate) record: ClientRecord,
+    pub(crate) presence: Presence,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Presence {
+    /// Connected, the newest connection last. There may be two for a moment
+    /// when a page is loaded again (HSK-23).
+    Active(Vec<ConnectionId>),
+    /// Gone, but perhaps not for long.
+    Grace,
+}
+
+/// A connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Connection {
+    pub(crate) principal: Principal,
+    /// The client, once it has said who it is.
+    pub(crate) client: Option<ClientId>,
+    pub(crate) subscriptions: BTreeSet<Uri>,
+}
+
+/// All clients and connections.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Clients {
+    pub(crate) connections: BTreeMap<ConnectionId, Connection>,
+    pub(crate) clients: BTreeMap<ClientId, Client>,
+}
+
+impl Clients {
+    /// The client of a connection that is past its handshake.
+    pub(crate) fn client_of(&self, connection: ConnectionId) -> Option<&ClientId> {
+        self.connections.get(&connection)?.client.as_ref()
+    }
+
+    /// Whether another principal has the name already.
+    pub(crate) fn is_taken(&self, id: &ClientId, by: &Principal) -> bool {
+        self.clients
+            .get(id)
+            .is_some_and(|client| client.record.principal != *by)
+    }
+
+    /// A connection turns out to be a client's.
+    pub(crate) fn attach(&mut self, connection: ConnectionId, id: &ClientId, record: ClientRecord) {
+        if let Some(connection) = self.connections.get_mut(&connection) {
+            connection.client = Some(id.clone());
+        }
+        let client = self.clients.entry(id.clone()).or_insert_with(|| Client {
+            record: record.clone(),
+            presence: Presence::Grace,
+        });
+        client.record = record;
+        match &mut client.presence {
+            Presence::Active(connections) => connections.push(connection),
+            Presence::Grace => client.presence = Presence::Active(vec![connection]),
+        }
+    }
+
+    /// A connection is gone. Says whether it was the last of its client.
+    pub(crate) fn detach(&mut self, connection: ConnectionId) -> Detached {
+        let Some(gone) = self.connections.remove(&connection) else {
+            return Detached::default();
+        };
+        let mut left = None;
+        if let Some(id) = gone.client
+            && let Some(client) = self.clients.get_mut(&id)
+            && let Presence::Active(connections) = &mut client.presence
+        {
+            connections.retain(|other| *other != connection);
+            if connections.is_empty() {
+                client.presence = Presence::Grace;
+                left = Some(id);
+            }
+        }
+        Detached {
+            subscriptions: gone.subscriptions,
+            left,
+        }
+    }
+
+    /// The grace period of a client is over. Says whether it is forgotten.
+    pub(crate) fn forget(&mut self, id: &ClientId) -> bool {
+        let absent = matches!(
+            self.clients.get(id),
+            Some(Client {
+                presence: Presence::Grace,
+                ..
+            })
+        );
+        if absent {
+            self.clients.remove(id);
+        }
+        absent
+    }
+}
+
+/// What a connection leaves behind.
+#[derive(Debug, Default)]
+pub(crate) struct Detached {
+    /// The channels it was subscribed to.
+    pub(crate) subscriptions: BTreeSet<Uri>,
+    /// The client, if this was its last connection.
+    pub(crate) left: Option<ClientId>,
+}

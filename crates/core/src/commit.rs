@@ -1,0 +1,160 @@
+//! The one place where state changes and numbers are given out.
+
+use std::sync::Arc;
+
+use agenthost_protocol::action::{Action, ActionEnvelope, ActionOrigin, RawAction, Rejection};
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::ids::ServerSeq;
+use agenthost_protocol::outcome::Outcome;
+use agenthost_protocol::rpc::HostNotification;
+use agenthost_protocol::uri::{RootChannel, Uri};
+
+use crate::effect::{Effect, Effects, Write};
+use crate::host::{Held, Host, StoredChannel};
+use crate::input::ConnectionId;
+
+impl Host {
+    /// Commits an action that the host originates, and says whether it had an
+    /// effect. One that has none is not worth a number; one that would break
+    /// the state is a mistake of ours or of an agent, and gets reported.
+    pub(crate) fn originate(
+        &mut self,
+        channel: &Uri,
+        action: impl Into<Action>,
+        out: &mut Effects,
+    ) -> bool {
+        let action = action.into();
+        let name = action.info().name;
+        let reason = match self.commit(channel, action, None, out) {
+            Outcome::Applied => return true,
+            Outcome::NoOp => return false,
+            Outcome::WrongChannel => "belongs to another kind of channel".to_owned(),
+            Outcome::Invalid(reason) => reason.to_string(),
+        };
+        out.push(Effect::Discarded {
+            channel: channel.clone(),
+            action: name,
+            reason,
+        });
+        false
+    }
+
+    /// Commits an action: reduces it, numbers it, and has it logged and sent.
+    /// A client's action is numbered even without an effect, because the
+    /// client waits for its echo.
+    pub(crate) fn commit(
+        &mut self,
+        channel: &Uri,
+        action: Action,
+        origin: Option<ActionOrigin>,
+        out: &mut Effects,
+    ) -> Outcome {
+        let Some(target) = self.channels.get_mut(channel) else {
+            return Outcome::NoOp;
+        };
+        let Held::Here(state) = &mut target.held else {
+            return Outcome::NoOp;
+        };
+        let outcome = state.reduce(&action);
+        match &outcome {
+            Outcome::Applied => {}
+            Outcome::NoOp if origin.is_some() => {}
+            Outcome::NoOp | Outcome::WrongChannel | Outcome::Invalid(_) => return outcome,
+        }
+        let to: Vec<_> = target.subscribers.iter().copied().collect();
+        let envelope = Arc::new(ActionEnvelope {
+            channel: channel.clone(),
+            action: Arc::new(action),
+            server_seq: self.next_seq(),
+            origin,
+        });
+        out.write(Write::Action(Arc::clone(&envelope)));
+        if !to.is_empty() {
+            out.push(Effect::Publish { envelope, to });
+        }
+        outcome
+    }
+
+    /// Brings a channel into being.
+    pub(crate) fn create(
+        &mut self,
+        channel: &Uri,
+        session: Option<&Uri>,
+        state: ChannelState,
+        out: &mut Effects,
+    ) {
+        out.write(Write::Created {
+            channel: channel.clone(),
+            session: session.cloned(),
+            state: state.clone(),
+            seq: self.seq,
+        });
+        let stored = StoredChannel {
+            channel: channel.clone(),
+            session: session.cloned(),
+            born: self.seq,
+        };
+        self.hold(stored, Held::Here(state));
+    }
+
+    /// Ends a channel for good, and every subscription to it (SUB-22).
+    pub(crate) fn remove(&mut self, channel: &Uri, out: &mut Effects) {
+        let Some(removed) = self.channels.remove(channel) else {
+            return;
+        };
+        for connection in removed.subscribers {
+            if let Some(connection) = self.clients.connections.get_mut(&connection) {
+                connection.subscriptions.remove(channel);
+            }
+        }
+        out.write(Write::Removed {
+            channel: channel.clone(),
+            seq: self.seq,
+        });
+    }
+
+    /// Tells one client that its action was refused, and nobody else.
+    /// The number is used up all the same: numbers are never given out twice.
+    pub(crate) fn reject(
+        &mut self,
+        connection: ConnectionId,
+        channel: Uri,
+        action: RawAction,
+        origin: ActionOrigin,
+        reason: String,
+        out: &mut Effects,
+    ) {
+        let server_seq = self.next_seq();
+        out.write(Write::Number(server_seq));
+        out.push(Effect::Reject {
+            connection,
+            rejection: Box::new(Rejection {
+                channel,
+                action,
+                server_seq,
+                origin,
+                rejection_reason: reason,
+            }),
+        });
+    }
+
+    /// Tells everyone who watches the host something that is no state.
+    pub(crate) fn notify_root(&self, notification: HostNotification, out: &mut Effects) {
+        let root = self.channels.get(&Uri::from(RootChannel));
+        let to: Vec<_> = root
+            .into_iter()
+            .flat_map(|root| root.subscribers.iter().copied())
+            .collect();
+        if !to.is_empty() {
+            out.push(Effect::Notify {
+                notification: Arc::new(notification),
+                to,
+            });
+        }
+    }
+
+    fn next_seq(&mut self) -> ServerSeq {
+        self.seq.0 += 1;
+        self.seq
+    }
+}

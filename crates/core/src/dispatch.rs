@@ -1,0 +1,75 @@
+//! What a client wants to happen: judged, committed, followed up.
+
+use agenthost_protocol::action::{Action, ActionOrigin, RawAction};
+use agenthost_protocol::connection::DispatchActionParams;
+use agenthost_protocol::outcome::Outcome;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire;
+
+use crate::effect::Effects;
+use crate::env::Env;
+use crate::host::Host;
+use crate::input::ConnectionId;
+use crate::refusal::Refusal;
+
+impl Host {
+    /// Subscribed or not (DSP-8). On a channel that is not there, nothing
+    /// happens (DSP-3).
+    pub(crate) fn dispatch(
+        &mut self,
+        env: &Env,
+        connection: ConnectionId,
+        params: DispatchActionParams,
+        out: &mut Effects,
+    ) {
+        let channel = params.channel;
+        let Some(client_id) = self.clients.client_of(connection).cloned() else {
+            return;
+        };
+        if self.state(&channel).is_none() {
+            return;
+        }
+        let origin = ActionOrigin {
+            client_id,
+            client_seq: params.client_seq,
+        };
+        let action = match params.action.into_valid() {
+            Ok(action) => action,
+            Err((raw, reason)) => {
+                self.reject(connection, channel, raw, origin, reason, out);
+                return;
+            }
+        };
+        let sent = action.clone();
+        let accepted = self.judge(env, &channel, &origin.client_id, action);
+        let refused = match accepted {
+            Ok(action) => self
+                .accept(env, &channel, action, origin.clone(), out)
+                .err(),
+            Err(refusal) => Some(refusal),
+        };
+        if let Some(refusal) = refused {
+            let raw = RawAction(wire::to_json(&sent));
+            self.reject(connection, channel, raw, origin, refusal.to_string(), out);
+        }
+    }
+
+    fn accept(
+        &mut self,
+        env: &Env,
+        channel: &Uri,
+        action: Action,
+        origin: ActionOrigin,
+        out: &mut Effects,
+    ) -> Result<(), Refusal> {
+        let name = action.info().name;
+        match self.commit(channel, action.clone(), Some(origin), out) {
+            Outcome::Applied | Outcome::NoOp => {
+                self.react(env, channel, &action, out);
+                Ok(())
+            }
+            Outcome::WrongChannel => Err(Refusal::WrongChannel(name)),
+            Outcome::Invalid(reason) => Err(Refusal::Invalid(reason.to_string())),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What the host wants done.
+//!
+//! A step leaves two lists behind. The writes go to the log first, all of them
+//! in one transaction; then the effects are carried out, in order. So nothing
+//! is seen, and nothing is started, that a crash could make undone.
+
+use std::sync::Arc;
+
+use agenthost_protocol::action::{ActionEnvelope, Rejection};
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::connection::{InitializeResult, ReconnectSnapshot, SubscribeResult};
+use agenthost_protocol::ids::{ClientId, ProviderId, ServerSeq};
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::root::ListSessionsResult;
+use agenthost_protocol::rpc::{HostNotification, RequestId, RpcError};
+use agenthost_protocol::session::SessionSummary;
+use agenthost_protocol::uri::Uri;
+
+use crate::agent::AgentCommand;
+use crate::clients::ClientRecord;
+use crate::input::ConnectionId;
+
+/// What a step wants done.
+#[derive(Debug, Default)]
+pub struct Effects {
+    /// To the log, before anything else.
+    pub writes: Vec<Write>,
+    /// To the world, in this order.
+    pub effects: Vec<Effect>,
+}
+
+/// Something to keep.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Write {
+    /// An accepted action.
+    Action(Arc<ActionEnvelope>),
+    /// A number was used for something that is not kept.
+    Number(ServerSeq),
+    /// A channel came into being.
+    Created {
+        /// The channel.
+        channel: Uri,
+        /// The session it belongs to; none for the host's own.
+        session: Option<Uri>,
+        /// Its state, as of `seq`.
+        state: ChannelState,
+        /// The last action before it.
+        seq: ServerSeq,
+    },
+    /// A channel is gone for good.
+    Removed {
+        /// The channel.
+        channel: Uri,
+        /// The last action before that.
+        seq: ServerSeq,
+    },
+    /// What a list of sessions shows of a session.
+    Session(Box<SessionSummary>),
+    /// A session is gone for good.
+    SessionRemoved(Uri),
+    /// What is remembered of a client.
+    Client(ClientId, Box<ClientRecord>),
+    /// A client is forgotten.
+    ClientForgotten(ClientId),
+}
+
+/// Something to do.
+#[derive(Debug, Clone)]
+pub enum Effect {
+    /// Answer a request.
+    Reply {
+        /// Where.
+        connection: ConnectionId,
+        /// To what.
+        id: RequestId,
+        /// With what.
+        answer: Result<Answer, RpcError>,
+    },
+    /// Send an action to its subscribers.
+    Publish {
+        /// The action.
+        envelope: Arc<ActionEnvelope>,
+        /// The subscribers.
+        to: Vec<ConnectionId>,
+    },
+    /// Tell a client that its action was refused.
+    Reject {
+        /// Where.
+        connection: ConnectionId,
+        /// What.
+        rejection: Box<Rejection>,
+    },
+    /// Tell some clients something.
+    Notify {
+        /// What.
+        notification: Arc<HostNotification>,
+        /// Whom.
+        to: Vec<ConnectionId>,
+    },
+    /// End a connection, once everything for it has been sent.
+    Close {
+        /// Which.
+        connection: ConnectionId,
+    },
+    /// Ask something of an agent.
+    Agent {
+        /// The session it works for.
+        session: Uri,
+        /// The agent.
+        provider: ProviderId,
+        /// What.
+        command: Box<AgentCommand>,
+    },
+    /// Report that an agent, or the host itself, wanted something that would
+    /// have broken the state. It did not happen.
+    Discarded {
+        /// The channel.
+        channel: Uri,
+        /// The action.
+        action: &'static str,
+        /// How it would have broken it.
+        reason: String,
+    },
+    /// Send `Input::GraceEnded` after a while.
+    StartGrace {
+        /// For whom.
+        client: ClientId,
+        /// After how long.
+        after: Millis,
+    },
+}
+
+/// The answer to a request that went well.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// `null`.
+    Null,
+    /// To `initialize`.
+    Initialize(Box<InitializeResult>),
+    /// To `reconnect`: what the log has after one point, up to another, for
+    /// some channels. The log is read when the answer is written.
+    Replay {
+        /// The last action that the client has seen.
+        after: ServerSeq,
+        /// The last action there is.
+        until: ServerSeq,
+        /// The channels it wants.
+        channels: Vec<Uri>,
+        /// Those that are gone.
+        missing: Vec<Uri>,
+    },
+    /// To `reconnect`, when the log no longer has what was missed.
+    Snapshots(ReconnectSnapshot),
+    /// To `subscribe`.
+    Subscribe(Box<SubscribeResult>),
+    /// To `listSessions`.
+    ListSessions(ListSessionsResult),
+}
+
+impl Effects {
+    pub(crate) fn push(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    pub(crate) fn write(&mut self, write: Write) {
+        self.writes.push(write);
+    }
+
+    pub(crate) fn answer(&mut self, connection: ConnectionId, id: &RequestId, answer: Answer) {
+        self.push(Effect::Reply {
+            connection,
+            id: id.clone(),
+            answer: Ok(answer),
+        });
+    }
+
+    pub(crate) fn fail(&mut self, connection: ConnectionId, id: &RequestId, error: RpcError) {
+        self.push(Effect::Reply {
+            connection,
+            id: id.clone(),
+            answer: Err(error),
+        });
+    }
+}

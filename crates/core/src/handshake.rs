@@ -1,0 +1,165 @@
+//! `initialize` and `reconnect`.
+
+use agenthost_protocol::connection::{
+    InitializeParams, InitializeResult, ReconnectParams, ReconnectSnapshot,
+};
+use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::rpc::{RequestId, RpcError, UnsupportedVersionData};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::version::Version;
+
+use crate::clients::ClientRecord;
+use crate::effect::{Answer, Effect, Effects, Write};
+use crate::host::Host;
+use crate::input::ConnectionId;
+use crate::refusal::Failure;
+
+impl Host {
+    pub(crate) fn initialize(
+        &mut self,
+        connection: ConnectionId,
+        params: InitializeParams,
+        out: &mut Effects,
+    ) -> Result<Answer, RpcError> {
+        if self.clients.client_of(connection).is_some() {
+            return Err(Failure::AlreadyInitialized.into());
+        }
+        let Some(version) = negotiate(&params.protocol_versions)? else {
+            out.push(Effect::Close { connection });
+            let supported = UnsupportedVersionData {
+                supported_versions: vec!["^1.0.0".to_owned()],
+            };
+            return Err(RpcError::unsupported_version(
+                "none of the offered protocol versions is spoken here",
+                &supported,
+            ));
+        };
+        let principal = self.principal(connection)?;
+        if self.clients.is_taken(&params.client_id, &principal) {
+            return Err(Failure::ClientTaken(params.client_id).into());
+        }
+        let record = ClientRecord {
+            principal,
+            version: version.to_owned(),
+            capabilities: params.capabilities.unwrap_or_default(),
+            locale: params.locale,
+            info: params.client_info,
+        };
+        out.write(Write::Client(
+            params.client_id.clone(),
+            Box::new(record.clone()),
+        ));
+        self.clients.attach(connection, &params.client_id, record);
+        // What does not exist is left out (HSK-14).
+        let wanted = params.initial_subscriptions.unwrap_or_default();
+        let snapshots = wanted
+            .iter()
+            .filter_map(|channel| self.install(connection, channel).ok())
+            .collect();
+        Ok(Answer::Initialize(Box::new(InitializeResult {
+            protocol_version: version.to_owned(),
+            server_seq: self.seq,
+            server_info: Some(self.config.server.clone()),
+            snapshots,
+            default_directory: self.config.default_directory.clone(),
+            completion_trigger_characters: None,
+            terminal_command_prefix: None,
+            telemetry: None,
+            automations: None,
+            meta: None,
+        })))
+    }
+
+    /// Never closes the connection: a client that fails here initializes on
+    /// the same one (HSK-22).
+    pub(crate) fn reconnect(
+        &mut self,
+        connection: ConnectionId,
+        id: &RequestId,
+        params: ReconnectParams,
+        out: &mut Effects,
+    ) -> Result<(), RpcError> {
+        if self.clients.client_of(connection).is_some() {
+            return Err(Failure::AlreadyInitialized.into());
+        }
+        let principal = self.principal(connection)?;
+        let unknown = || Failure::UnknownClient(params.client_id.clone());
+        let record = self.record(&params.client_id).ok_or_else(unknown)?;
+        if record.principal != principal {
+            return Err(unknown().into());
+        }
+        self.clients.attach(connection, &params.client_id, record);
+        if !self.can_replay(&params) {
+            let snapshots = params
+                .subscriptions
+                .iter()
+                .filter_map(|channel| self.install(connection, channel).ok())
+                .collect();
+            let answer = Answer::Snapshots(ReconnectSnapshot { snapshots });
+            out.answer(connection, id, answer);
+            self.leave_unwatched(&params.client_id, out);
+            return Ok(());
+        }
+        let (channels, missing) = params
+            .subscriptions
+            .into_iter()
+            .partition(|channel: &Uri| self.register(connection, channel).is_ok());
+        let answer = Answer::Replay {
+            after: params.last_seen_server_seq,
+            until: self.seq,
+            channels,
+            missing,
+        };
+        out.answer(connection, id, answer);
+        self.leave_unwatched(&params.client_id, out);
+        Ok(())
+    }
+
+    /// Whether the log has everything that the client missed (REC-3). A
+    /// number that was never given out is of another history (REC-4). And a
+    /// channel that was born since is not the one that the client knows, even
+    /// if it has the same address.
+    pub(crate) fn can_replay(&self, params: &ReconnectParams) -> bool {
+        let seen = params.last_seen_server_seq;
+        let known = |channel: &Uri| {
+            let channel = self.channels.get(channel);
+            channel.is_none_or(|channel| channel.session.is_none() || channel.born < seen)
+        };
+        self.log_start <= seen && seen <= self.seq && params.subscriptions.iter().all(known)
+    }
+
+    pub(crate) fn end_grace(&mut self, client: &ClientId, out: &mut Effects) {
+        if self.clients.forget(client) {
+            out.write(Write::ClientForgotten(client.clone()));
+            self.leave_unwatched(client, out);
+        }
+    }
+
+    fn record(&self, client: &ClientId) -> Option<ClientRecord> {
+        Some(self.clients.clients.get(client)?.record.clone())
+    }
+
+    fn principal(&self, connection: ConnectionId) -> Result<crate::clients::Principal, Failure> {
+        let connection = self.clients.connections.get(&connection);
+        connection
+            .map(|connection| connection.principal.clone())
+            .ok_or(Failure::NotInitialized)
+    }
+}
+
+/// The highest offer that is spoken here, as the client wrote it (HSK-3).
+/// One that can't be read fails them all (HSK-7).
+fn negotiate(offers: &[String]) -> Result<Option<&str>, Failure> {
+    let mut best: Option<(Version, &str)> = None;
+    for offer in offers {
+        let version = Version::parse(offer).ok_or_else(|| {
+            let beginning = offer.chars().take(40).collect();
+            Failure::MalformedVersion(beginning)
+        })?;
+        let spoken = version.major == Version::CURRENT.major;
+        if spoken && best.is_none_or(|(highest, _)| version > highest) {
+            best = Some((version, offer));
+        }
+    }
+    Ok(best.map(|(_, offer)| offer))
+}

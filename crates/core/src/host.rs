@@ -1,0 +1,258 @@
+//! The host: all state, and the one function that changes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::ChatState;
+use agenthost_protocol::connection::Implementation;
+use agenthost_protocol::ids::{ClientId, ServerSeq};
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::root::{AgentInfo, AgentsChanged, RootAction, RootState};
+use agenthost_protocol::session::{SessionState, SessionSummary};
+use agenthost_protocol::uri::{RootChannel, Uri};
+
+use crate::clients::{Client, ClientRecord, Clients, Connection, Presence};
+use crate::effect::{Effect, Effects};
+use crate::env::Env;
+use crate::input::{ConnectionId, Input};
+
+/// What the host is told when it starts.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// What it calls itself.
+    pub server: Implementation,
+    /// The agents it offers, the default one first.
+    pub agents: Vec<AgentInfo>,
+    /// Where a user starts to look for files.
+    pub default_directory: Option<Uri>,
+    /// How long a client may be gone before it is forgotten.
+    pub grace: Millis,
+    /// Most subscriptions of one connection.
+    pub subscriptions: usize,
+}
+
+/// What the log remembers.
+#[derive(Debug, Clone, Default)]
+pub struct Remembered {
+    /// The host's own state; none if this is its first start.
+    pub root: Option<RootState>,
+    /// The last number that was given out.
+    pub seq: ServerSeq,
+    /// Everything after this is in the log; a client that has seen less gets
+    /// snapshots.
+    pub log_start: ServerSeq,
+    /// All sessions.
+    pub sessions: Vec<SessionSummary>,
+    /// All channels. Their states are read when they are needed.
+    pub channels: Vec<StoredChannel>,
+    /// All clients.
+    pub clients: Vec<(ClientId, ClientRecord)>,
+}
+
+/// A channel whose state is in the log.
+#[derive(Debug, Clone)]
+pub struct StoredChannel {
+    /// The channel.
+    pub channel: Uri,
+    /// The session it belongs to; none for the host's own.
+    pub session: Option<Uri>,
+    /// The last action before it came into being.
+    pub born: ServerSeq,
+}
+
+/// The host as a state machine.
+#[derive(Debug, Clone)]
+pub struct Host {
+    pub(crate) config: Config,
+    pub(crate) seq: ServerSeq,
+    pub(crate) log_start: ServerSeq,
+    pub(crate) channels: BTreeMap<Uri, Channel>,
+    pub(crate) sessions: BTreeMap<Uri, SessionSummary>,
+    /// Sessions whose agent was told to open since the host started.
+    pub(crate) opened: BTreeSet<Uri>,
+    pub(crate) clients: Clients,
+}
+
+/// Something that can be subscribed to.
+#[derive(Debug, Clone)]
+pub(crate) struct Channel {
+    /// The session it belongs to; none for the host's own.
+    pub(crate) session: Option<Uri>,
+    /// The last action before it came into being. A client that has seen no
+    /// more than this knows another channel of the same address, if any.
+    pub(crate) born: ServerSeq,
+    pub(crate) held: Held,
+    pub(crate) subscribers: BTreeSet<ConnectionId>,
+}
+
+/// Where the state of a channel is.
+#[derive(Debug, Clone)]
+pub(crate) enum Held {
+    Here(ChannelState),
+    /// In the log, until someone needs it.
+    Stored,
+}
+
+impl Host {
+    /// A host that goes on where the log ends.
+    pub fn new(config: Config, remembered: Remembered) -> Self {
+        let mut host = Host {
+            config,
+            seq: remembered.seq,
+            log_start: remembered.log_start,
+            channels: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            opened: BTreeSet::new(),
+            clients: Clients::default(),
+        };
+        for stored in remembered.channels {
+            host.hold(stored, Held::Stored);
+        }
+        for summary in remembered.sessions {
+            host.sessions.insert(summary.resource.clone(), summary);
+        }
+        if let Some(root) = remembered.root {
+            let stored = StoredChannel {
+                channel: RootChannel.into(),
+                session: None,
+                born: ServerSeq(0),
+            };
+            host.hold(stored, Held::Here(root.into()));
+        }
+        for (id, record) in remembered.clients {
+            let presence = Presence::Grace;
+            host.clients.clients.insert(id, Client { record, presence });
+        }
+        host
+    }
+
+    /// Channels that have to be restored before anything else happens: chats
+    /// with a turn that was running when the host stopped, and their sessions.
+    pub fn unfinished(&self) -> Vec<Uri> {
+        let in_progress = agenthost_protocol::common::SessionStatus::IN_PROGRESS;
+        let mut found = Vec::new();
+        for (session, summary) in &self.sessions {
+            let chats = summary.chats.iter().flatten();
+            let running = chats.filter(|chat| {
+                chat.status
+                    .is_none_or(|status| status.contains(in_progress))
+            });
+            let running: Vec<_> = running.map(|chat| chat.resource.clone()).collect();
+            if !running.is_empty() {
+                found.push(session.clone());
+                found.extend(running);
+            }
+        }
+        found
+    }
+
+    /// Clients that were here when the host stopped. Their grace periods have
+    /// to be started.
+    pub fn absent_clients(&self) -> Vec<ClientId> {
+        self.clients.clients.keys().cloned().collect()
+    }
+
+    /// Takes one step. The same state and the same input have the same
+    /// effects, always.
+    pub fn step(&mut self, env: &Env, input: Input, out: &mut Effects) {
+        match input {
+            Input::Started => self.start(out),
+            Input::Connected {
+                connection,
+                principal,
+            } => {
+                let new = Connection {
+                    principal,
+                    client: None,
+                    subscriptions: BTreeSet::new(),
+                };
+                self.clients.connections.insert(connection, new);
+            }
+            Input::Received {
+                connection,
+                message,
+            } => self.receive(env, connection, message, out),
+            Input::Disconnected { connection } => self.disconnect(connection, out),
+            Input::Agent { session, event } => self.agent_event(env, &session, event, out),
+            Input::GraceEnded { client } => self.end_grace(&client, out),
+            Input::Restored { channel, state } => self.restore(env, &channel, state, out),
+        }
+    }
+
+    /// Brings the host's own state up to date with what it was started with.
+    /// Clients that were here before get to know by the same actions as
+    /// everyone else.
+    fn start(&mut self, out: &mut Effects) {
+        let root = Uri::from(RootChannel);
+        if !self.channels.contains_key(&root) {
+            let state = RootState {
+                agents: self.config.agents.clone(),
+                active_sessions: Some(0),
+                terminals: None,
+                config: None,
+                meta: None,
+            };
+            self.create(&root, None, state.into(), out);
+        }
+        let Some(ChannelState::Root(state)) = self.state(&root) else {
+            return;
+        };
+        if state.agents != self.config.agents {
+            let agents = self.config.agents.clone();
+            let changed = RootAction::AgentsChanged(AgentsChanged { agents });
+            self.originate(&root, changed, out);
+        }
+    }
+
+    fn disconnect(&mut self, connection: ConnectionId, out: &mut Effects) {
+        let detached = self.clients.detach(connection);
+        for channel in detached.subscriptions {
+            if let Some(channel) = self.channels.get_mut(&channel) {
+                channel.subscribers.remove(&connection);
+            }
+        }
+        if let Some(client) = detached.left {
+            out.push(Effect::StartGrace {
+                client,
+                after: self.config.grace,
+            });
+        }
+    }
+
+    pub(crate) fn hold(&mut self, stored: StoredChannel, held: Held) {
+        let channel = Channel {
+            session: stored.session,
+            born: stored.born,
+            held,
+            subscribers: BTreeSet::new(),
+        };
+        self.channels.insert(stored.channel, channel);
+    }
+
+    /// The state of a channel that is here.
+    pub(crate) fn state(&self, channel: &Uri) -> Option<&ChannelState> {
+        match &self.channels.get(channel)?.held {
+            Held::Here(state) => Some(state),
+            Held::Stored => None,
+        }
+    }
+
+    pub(crate) fn session(&self, channel: &Uri) -> Option<&SessionState> {
+        match self.state(channel)? {
+            ChannelState::Session(session) => Some(session),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn chat(&self, channel: &Uri) -> Option<&ChatState> {
+        match self.state(channel)? {
+            ChannelState::Chat(chat) => Some(chat),
+            _ => None,
+        }
+    }
+
+    /// The session that a channel belongs to.
+    pub(crate) fn owner(&self, channel: &Uri) -> Option<&Uri> {
+        self.channels.get(channel)?.session.as_ref()
+    }
+}

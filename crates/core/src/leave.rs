@@ -1,0 +1,72 @@
+//! Clients that no longer take part in a session.
+
+use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::session::{ActiveClientRemoved, SessionAction};
+use agenthost_protocol::uri::Uri;
+
+use crate::clients::Presence;
+use crate::effect::Effects;
+use crate::host::Host;
+use crate::input::ConnectionId;
+
+impl Host {
+    /// A client leaves a session when its last connection to it does (CLT-6).
+    pub(crate) fn leave_if_unwatched(
+        &mut self,
+        client: &ClientId,
+        session: &Uri,
+        out: &mut Effects,
+    ) {
+        let connections: &[ConnectionId] = match self.clients.clients.get(client) {
+            Some(client) => match &client.presence {
+                Presence::Active(connections) => connections,
+                Presence::Grace => &[],
+            },
+            None => &[],
+        };
+        let watches = connections.iter().any(|connection| {
+            let connection = self.clients.connections.get(connection);
+            connection.is_some_and(|connection| connection.subscriptions.contains(session))
+        });
+        if !watches {
+            self.leave(client, session, out);
+        }
+    }
+
+    /// A client leaves every session that it does not watch: it came back
+    /// without asking for them, or it did not come back in time (CLT-7).
+    pub(crate) fn leave_unwatched(&mut self, client: &ClientId, out: &mut Effects) {
+        for session in self.sessions.keys().cloned().collect::<Vec<_>>() {
+            self.leave_if_unwatched(client, &session, out);
+        }
+    }
+
+    /// A session comes back from the log with clients that are forgotten.
+    pub(crate) fn drop_forgotten_clients(&mut self, session: &Uri, out: &mut Effects) {
+        let Some(state) = self.session(session) else {
+            return;
+        };
+        let active = state.active_clients.iter().map(|active| &active.client_id);
+        let forgotten: Vec<_> = active
+            .filter(|client| !self.clients.clients.contains_key(client))
+            .cloned()
+            .collect();
+        for client in forgotten {
+            self.leave(&client, session, out);
+        }
+    }
+
+    fn leave(&mut self, client: &ClientId, session: &Uri, out: &mut Effects) {
+        let takes_part = self.session(session).is_some_and(|session| {
+            let mut active = session.active_clients.iter();
+            active.any(|active| active.client_id == *client)
+        });
+        if !takes_part {
+            return;
+        }
+        let removed = ActiveClientRemoved {
+            client_id: client.clone(),
+        };
+        self.originate(session, SessionAction::ActiveClientRemoved(removed), out);
+    }
+}

@@ -1,0 +1,41 @@
+//! The agent host as a state machine: inputs in, effects out.
+//!
+//! **What it does.** [`Host::step`] takes one input and says what has to be
+//! done. It decides who may do what, numbers what happens, and keeps every
+//! channel's state.
+//!
+//! **What it never does.** No clock, randomness, file, socket or runtime: time
+//! and unique numbers come in through [`Env`]. It waits for nothing and knows
+//! nothing of what agents there are but data.
+//!
+//! **Where to start.** [`Input`], [`Effects`], then `Host::step`; `commit` is
+//! the only place where state changes, `policy` the only one that says no to a
+//! client's action, `react` what follows from one.
+
+pub mod agent;
+mod clients;
+mod commit;
+mod dispatch;
+mod effect;
+mod env;
+mod handshake;
+mod host;
+mod input;
+mod leave;
+mod needs;
+mod policy;
+mod react;
+mod receive;
+mod refusal;
+mod sessions;
+mod subscribe;
+mod summary;
+mod turns;
+pub mod uris;
+
+pub use clients::{ClientRecord, Principal};
+pub use effect::{Answer, Effect, Effects, Write};
+pub use env::Env;
+pub use host::{Config, Host, Remembered, StoredChannel};
+pub use input::{ConnectionId, Input, Received};
+pub use refusal::{Failure, Refusal};

@@ -1,0 +1,80 @@
+//! Who may do what. The only place that says no to a client's action.
+//!
+//! A rule looks at the state and at who asks, never at whether the reducer
+//! would do something (DSP-12). It may hand back the action in a normal form
+//! (DSP-14).
+
+mod chat;
+mod session;
+mod terminal;
+
+use agenthost_protocol::action::{Action, Dispatcher};
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::{Message, MessageKind};
+use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::uri::Uri;
+
+use crate::env::Env;
+use crate::host::Host;
+use crate::refusal::Refusal;
+
+impl Host {
+    /// Judges an action that a client dispatched on a channel.
+    pub(crate) fn judge(
+        &self,
+        env: &Env,
+        channel: &Uri,
+        client: &ClientId,
+        action: Action,
+    ) -> Result<Action, Refusal> {
+        let info = action.info();
+        if info.dispatcher == Dispatcher::Host {
+            return Err(Refusal::HostOnly(info.name));
+        }
+        let Some(state) = self.state(channel) else {
+            return Err(Refusal::WrongChannel(info.name));
+        };
+        match (state, action) {
+            (ChannelState::Chat(chat), Action::Chat(action)) => {
+                let session = self.owner(channel).and_then(|owner| self.session(owner));
+                let agent = session.and_then(|session| {
+                    let mut agents = self.config.agents.iter();
+                    agents.find(|agent| agent.provider == session.metadata.provider)
+                });
+                let place = chat::Place {
+                    agent,
+                    session,
+                    chat,
+                };
+                chat::judge(env, &place, client, action).map(Action::Chat)
+            }
+            (ChannelState::Session(session), Action::Session(action)) => {
+                session::judge(session, client, action).map(Action::Session)
+            }
+            (ChannelState::Terminal(terminal), Action::Terminal(action)) => {
+                terminal::judge(terminal, client, action).map(Action::Terminal)
+            }
+            (ChannelState::Root(_), Action::Root(_)) => {
+                Err(Refusal::Unsupported("configuration of the host"))
+            }
+            _ => Err(Refusal::WrongChannel(info.name)),
+        }
+    }
+}
+
+/// Clients speak for their users and for nobody else (DSP-15).
+fn from_user(message: &Message) -> Result<(), Refusal> {
+    match message.origin.kind {
+        MessageKind::User => Ok(()),
+        MessageKind::Agent
+        | MessageKind::Tool
+        | MessageKind::Automation
+        | MessageKind::SystemNotification
+        | MessageKind::Unknown(_) => Err(Refusal::NotFromUser),
+    }
+}
+
+fn unknown(what: &'static str, name: impl ToString) -> Refusal {
+    let name = name.to_string().chars().take(60).collect();
+    Refusal::Unknown { what, name }
+}

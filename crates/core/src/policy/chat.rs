@@ -1,0 +1,272 @@
+//! Actions on chats.
+
+use agenthost_protocol::chat::{
+    CancellationReason, ChatAction, ChatInteractivity, ChatState, ConfirmationOptionKind,
+    ConfirmationReason, ErrorPart, PendingMessageKind, ResponsePart, ToolCall, ToolCallConfirmed,
+    ToolCallContributor, ToolCallTarget, TurnStarted, TurnState,
+};
+use agenthost_protocol::ids::{ClientId, InputRequestId, TurnId};
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::root::AgentInfo;
+use agenthost_protocol::session::{SessionLifecycle, SessionState};
+
+use super::{from_user, unknown};
+use crate::env::Env;
+use crate::refusal::Refusal;
+use crate::turns::elapsed;
+
+/// How far ahead of the host a client's clock may be before its start of a
+/// turn is set to the host's time.
+const AHEAD: i64 = 60_000;
+
+/// Where an action is to happen.
+pub(super) struct Place<'a> {
+    pub(super) agent: Option<&'a AgentInfo>,
+    pub(super) session: Option<&'a SessionState>,
+    pub(super) chat: &'a ChatState,
+}
+
+pub(super) fn judge(
+    env: &Env,
+    place: &Place<'_>,
+    client: &ClientId,
+    mut action: ChatAction,
+) -> Result<ChatAction, Refusal> {
+    let chat = place.chat;
+    match &mut action {
+        ChatAction::TurnStarted(start) => start_turn(env, place, start)?,
+        ChatAction::TurnCancelled(cancel) => {
+            in_progress(chat, &cancel.turn_id)?;
+            // Time is told by the host's clock (TUR-5).
+            cancel.duration = elapsed(env, chat);
+        }
+        ChatAction::TurnResume(resume) => resumable(chat, &resume.turn_id)?,
+        ChatAction::Truncated(cut) => {
+            writable(chat)?;
+            if let Some(last) = &cut.turn_id
+                && chat.turns.find(|turn| turn.id == *last).is_none()
+            {
+                return Err(unknown("turn", last));
+            }
+        }
+        ChatAction::ToolCallConfirmed(confirmed) => confirm(chat, confirmed)?,
+        ChatAction::ToolCallComplete(complete) => {
+            let failed = !complete.result.success;
+            carried_out_by(chat, client, &complete.target, failed)?;
+        }
+        ChatAction::ToolCallContentChanged(change) => {
+            carried_out_by(chat, client, &change.target, false)?;
+        }
+        ChatAction::ToolCallResultConfirmed(confirmed) => match call(chat, &confirmed.target)? {
+            ToolCall::PendingResultConfirmation(_) => {}
+            _ => return Err(not_waiting(&confirmed.target)),
+        },
+        ChatAction::PendingMessageSet(set) => {
+            writable(chat)?;
+            from_user(&set.message)?;
+            if set.id.as_str().is_empty() {
+                return Err(Refusal::Invalid("a waiting message has a name".to_owned()));
+            }
+        }
+        ChatAction::PendingMessageRemoved(removed) => {
+            let waits = match removed.kind {
+                PendingMessageKind::Steering => chat
+                    .steering_message
+                    .as_ref()
+                    .is_some_and(|message| message.id == removed.id),
+                PendingMessageKind::Queued => chat
+                    .queued_messages
+                    .as_ref()
+                    .is_some_and(|queue| queue.find(|message| message.id == removed.id).is_some()),
+            };
+            if !waits {
+                return Err(unknown("waiting message", &removed.id));
+            }
+        }
+        ChatAction::DraftChanged(change) => {
+            if let Some(draft) = &change.draft {
+                from_user(draft)?;
+            }
+        }
+        ChatAction::InputAnswerChanged(change) => open_request(chat, &change.request_id)?,
+        ChatAction::InputCompleted(completed) => open_request(chat, &completed.request_id)?,
+        ChatAction::WorkingDirectorySet(_) | ChatAction::WorkingDirectoryRemoved(_) => {
+            return Err(Refusal::Unsupported("several working directories"));
+        }
+        ChatAction::QueuedMessagesReordered(_)
+        | ChatAction::IsReadChanged(_)
+        | ChatAction::IsArchivedChanged(_) => {}
+        ChatAction::Delta(_)
+        | ChatAction::ResponsePart(_)
+        | ChatAction::Reasoning(_)
+        | ChatAction::Usage(_)
+        | ChatAction::TurnComplete(_)
+        | ChatAction::Error(_)
+        | ChatAction::ToolCallStart(_)
+        | ChatAction::ToolCallDelta(_)
+        | ChatAction::ToolCallReady(_)
+        | ChatAction::ToolCallAuthRequired(_)
+        | ChatAction::ToolCallAuthResolved(_)
+        | ChatAction::ActivityChanged(_)
+        | ChatAction::BackgroundWorkSet(_)
+        | ChatAction::BackgroundWorkRemoved(_)
+        | ChatAction::MovableChanged(_)
+        | ChatAction::ChangesetsChanged(_)
+        | ChatAction::CanvasesChanged(_)
+        | ChatAction::InputRequested(_)
+        | ChatAction::TurnsLoaded(_) => return Err(Refusal::HostOnly(action.info().name)),
+    }
+    Ok(action)
+}
+
+fn start_turn(env: &Env, place: &Place<'_>, start: &mut TurnStarted) -> Result<(), Refusal> {
+    let chat = place.chat;
+    from_user(&start.message)?;
+    if let Some(active) = &chat.active_turn {
+        return Err(Refusal::TurnInProgress(active.id.clone()));
+    }
+    let lifecycle = place.session.map(|session| &session.lifecycle);
+    if lifecycle != Some(&SessionLifecycle::Ready) {
+        return Err(Refusal::NotReady);
+    }
+    writable(chat)?;
+    let used = chat.turns.find(|turn| turn.id == start.turn_id).is_some();
+    if used || start.turn_id.as_str().is_empty() {
+        return Err(Refusal::TurnIdUsed(start.turn_id.clone()));
+    }
+    if let Some(id) = &start.queued_message_id {
+        let queued = chat.queued_messages.iter().flat_map(|queue| queue.items());
+        let mut waiting = queued.chain(&chat.steering_message);
+        if !waiting.any(|message| message.id == *id) {
+            return Err(unknown("waiting message", id));
+        }
+    }
+    if let Some(model) = &start.message.model {
+        let models = place.agent.iter().flat_map(|agent| &agent.models);
+        if !models.clone().any(|known| known.id == model.id) {
+            return Err(unknown("model", &model.id));
+        }
+    }
+    let Millis(started) = start.started_at.to_millis()?;
+    if started > env.now.0 + AHEAD {
+        start.started_at = env.timestamp();
+    }
+    Ok(())
+}
+
+fn writable(chat: &ChatState) -> Result<(), Refusal> {
+    match chat.summary.interactivity {
+        None | Some(ChatInteractivity::Full) => Ok(()),
+        Some(ChatInteractivity::ReadOnly | ChatInteractivity::Hidden) => Err(Refusal::ReadOnly),
+    }
+}
+
+fn in_progress(chat: &ChatState, turn: &TurnId) -> Result<(), Refusal> {
+    match &chat.active_turn {
+        Some(active) if active.id == *turn => Ok(()),
+        _ => Err(Refusal::NotInProgress(turn.clone())),
+    }
+}
+
+fn resumable(chat: &ChatState, turn: &TurnId) -> Result<(), Refusal> {
+    if let Some(active) = &chat.active_turn {
+        return Err(Refusal::TurnInProgress(active.id.clone()));
+    }
+    let resumable = chat.turns.last_item().is_some_and(|latest| {
+        let error = latest.response_parts.last_item();
+        let resumable = matches!(
+            error,
+            Some(ResponsePart::Error(ErrorPart {
+                resumable: Some(true),
+                ..
+            }))
+        );
+        latest.id == *turn && latest.state == TurnState::Error && resumable
+    });
+    if resumable {
+        Ok(())
+    } else {
+        Err(Refusal::NotResumable(turn.clone()))
+    }
+}
+
+/// The call that an action is about, in the turn that is running.
+fn call<'a>(chat: &'a ChatState, target: &ToolCallTarget) -> Result<&'a ToolCall, Refusal> {
+    in_progress(chat, &target.turn_id)?;
+    let parts = chat.active_turn.as_ref().map(|turn| &turn.response_parts);
+    let part =
+        parts.and_then(|parts| parts.item(parts.position_of_call(target.tool_call_id.as_str())?));
+    match part {
+        Some(ResponsePart::ToolCall(part)) => Ok(&part.tool_call),
+        _ => Err(unknown("tool call", &target.tool_call_id)),
+    }
+}
+
+fn not_waiting(target: &ToolCallTarget) -> Refusal {
+    Refusal::CallNotWaiting(target.tool_call_id.clone())
+}
+
+/// Fills in what a client may leave out (CRT-8), and checks that the choice
+/// was there to be made.
+fn confirm(chat: &ChatState, confirmed: &mut ToolCallConfirmed) -> Result<(), Refusal> {
+    let ToolCall::PendingConfirmation(call) = call(chat, &confirmed.target)? else {
+        return Err(not_waiting(&confirmed.target));
+    };
+    if confirmed.edited_tool_input.is_some() && call.question.editable != Some(true) {
+        return Err(Refusal::Invalid("the arguments can't be edited".to_owned()));
+    }
+    if let Some(id) = &confirmed.selected_option_id {
+        let mut options = call.question.options.iter().flatten();
+        let option = options.find(|option| option.id == *id);
+        let fits = match option.map(|option| &option.kind) {
+            Some(ConfirmationOptionKind::Approve) => confirmed.approved,
+            Some(ConfirmationOptionKind::Deny) => !confirmed.approved,
+            Some(ConfirmationOptionKind::Unknown(_)) => true,
+            None => return Err(unknown("option", id)),
+        };
+        if !fits {
+            let reason = "the option and the decision contradict each other";
+            return Err(Refusal::Invalid(reason.to_owned()));
+        }
+    }
+    if confirmed.approved {
+        // A client can't claim that nobody had to be asked (SEC-6).
+        confirmed.confirmed = Some(ConfirmationReason::UserAction);
+        confirmed.reason = None;
+    } else {
+        confirmed.confirmed = None;
+        confirmed.reason = Some(confirmed.reason.unwrap_or(CancellationReason::Denied));
+    }
+    Ok(())
+}
+
+/// A client reports on calls that it carries out itself. Any client may give
+/// up on one that waits for a token (TOO-21).
+fn carried_out_by(
+    chat: &ChatState,
+    client: &ClientId,
+    target: &ToolCallTarget,
+    failed: bool,
+) -> Result<(), Refusal> {
+    match call(chat, target)? {
+        ToolCall::AuthRequired(_) if failed => Ok(()),
+        ToolCall::Running(call) => match &call.head.contributor {
+            Some(ToolCallContributor::Client(owner)) if owner.client_id == *client => Ok(()),
+            _ => Err(Refusal::NotOwner(target.tool_call_id.clone())),
+        },
+        _ => Err(not_waiting(target)),
+    }
+}
+
+fn open_request(chat: &ChatState, id: &InputRequestId) -> Result<(), Refusal> {
+    let turn = chat.active_turn.as_ref();
+    let open = turn.is_some_and(|turn| {
+        let position = turn.response_parts.position_of_open_input(id.as_str());
+        position.is_some()
+    });
+    if open {
+        Ok(())
+    } else {
+        Err(unknown("open request", id))
+    }
+}

@@ -1,0 +1,82 @@
+//! What a peer says, sorted.
+
+use agenthost_protocol::rpc::{ClientNotification, ClientRequest, RequestId, RpcError};
+
+use crate::effect::{Answer, Effects};
+use crate::env::Env;
+use crate::host::Host;
+use crate::input::{ConnectionId, Received};
+use crate::refusal::Failure;
+
+impl Host {
+    pub(crate) fn receive(
+        &mut self,
+        env: &Env,
+        connection: ConnectionId,
+        message: Received,
+        out: &mut Effects,
+    ) {
+        if !self.clients.connections.contains_key(&connection) {
+            return;
+        }
+        match message {
+            Received::Invalid(id, error) => out.fail(connection, &id, error),
+            Received::Request(id, request) => {
+                match self.answer(env, connection, &id, *request, out) {
+                    Ok(Some(answer)) => out.answer(connection, &id, answer),
+                    // It was answered in its place among the effects.
+                    Ok(None) => {}
+                    Err(error) => out.fail(connection, &id, error),
+                }
+            }
+            // Before the handshake nobody knows who is speaking (HSK-2).
+            Received::Notification(_) if self.clients.client_of(connection).is_none() => {}
+            Received::Notification(notification) => match *notification {
+                ClientNotification::Unsubscribe(params) => {
+                    self.unsubscribe(connection, &params.channel, out);
+                }
+                ClientNotification::DispatchAction(params) => {
+                    self.dispatch(env, connection, params, out);
+                }
+            },
+        }
+    }
+
+    /// Carries a request out; `None` if the answer is among the effects
+    /// already.
+    fn answer(
+        &mut self,
+        env: &Env,
+        connection: ConnectionId,
+        id: &RequestId,
+        request: ClientRequest,
+        out: &mut Effects,
+    ) -> Result<Option<Answer>, RpcError> {
+        match request {
+            ClientRequest::Ping(_) => return Ok(Some(Answer::Null)),
+            ClientRequest::Initialize(params) => {
+                return self.initialize(connection, params, out).map(Some);
+            }
+            ClientRequest::Reconnect(params) => {
+                self.reconnect(connection, id, params, out)?;
+                return Ok(None);
+            }
+            _ if self.clients.client_of(connection).is_none() => {
+                return Err(Failure::NotInitialized.into());
+            }
+            ClientRequest::Subscribe(params) => self.subscribe(connection, &params.channel),
+            ClientRequest::ListSessions(params) => self.list_sessions(&params),
+            ClientRequest::CreateSession(params) => {
+                self.create_session(env, connection, id, params, out)?;
+                return Ok(None);
+            }
+            ClientRequest::DisposeSession(params) => {
+                self.dispose_session(&params.channel, out)?;
+                Ok(Answer::Null)
+            }
+            other => Err(Failure::Unsupported(other.method())),
+        }
+        .map(Some)
+        .map_err(RpcError::from)
+    }
+}

@@ -1,0 +1,122 @@
+//! Why the host does not do what it was asked.
+
+use agenthost_protocol::ids::{ClientId, ToolCallId, TurnId};
+use agenthost_protocol::rpc::{ErrorCode, RpcError};
+use agenthost_protocol::timestamp::TimestampError;
+use agenthost_protocol::uri::Uri;
+
+/// Why a request was not carried out.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Failure {
+    /// Nothing was said yet but this.
+    #[error("say `initialize` first")]
+    NotInitialized,
+    /// It was said before.
+    #[error("this connection is initialized already")]
+    AlreadyInitialized,
+    /// The client is not known any more.
+    #[error("client `{0}` is not known here any more: initialize again")]
+    UnknownClient(ClientId),
+    /// The name belongs to somebody else.
+    #[error("client id `{0}` is in use by somebody else")]
+    ClientTaken(ClientId),
+    /// A version could not be read.
+    #[error("protocolVersions: `{0}` is not a version of the form MAJOR.MINOR.PATCH")]
+    MalformedVersion(String),
+    /// There is no such session or chat.
+    #[error("there is no session or chat `{0}`")]
+    UnknownSession(Uri),
+    /// There is no such channel of another kind.
+    #[error("there is nothing at `{0}`")]
+    UnknownChannel(Uri),
+    /// There is no such agent.
+    #[error("there is no agent `{0}`")]
+    UnknownProvider(String),
+    /// The address is in use.
+    #[error("there is a session `{0}` already")]
+    SessionExists(Uri),
+    /// The parameters do not make sense.
+    #[error("{0}")]
+    InvalidParams(String),
+    /// The host does not do this.
+    #[error("`{0}` is not supported by this host")]
+    Unsupported(&'static str),
+}
+
+impl From<Failure> for RpcError {
+    /// The one place that says which failure is which code.
+    fn from(failure: Failure) -> Self {
+        let code = match failure {
+            Failure::NotInitialized | Failure::AlreadyInitialized => ErrorCode::InvalidRequest,
+            Failure::UnknownClient(_) | Failure::UnknownChannel(_) => ErrorCode::NotFound,
+            Failure::ClientTaken(_) => ErrorCode::PermissionDenied,
+            Failure::MalformedVersion(_) | Failure::InvalidParams(_) => ErrorCode::InvalidParams,
+            Failure::UnknownSession(_) => ErrorCode::SessionNotFound,
+            Failure::UnknownProvider(_) => ErrorCode::ProviderNotFound,
+            Failure::SessionExists(_) => ErrorCode::SessionAlreadyExists,
+            Failure::Unsupported(_) => ErrorCode::MethodNotFound,
+        };
+        RpcError::new(code, failure.to_string())
+    }
+}
+
+/// Why an action was refused. Becomes the `rejectionReason`.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// Only the host may.
+    #[error("`{0}` can only be dispatched by the host")]
+    HostOnly(&'static str),
+    /// It belongs elsewhere.
+    #[error("`{0}` does not belong on this channel")]
+    WrongChannel(&'static str),
+    /// The action is malformed, or of an unknown type.
+    #[error("{0}")]
+    NotAnAction(String),
+    /// Clients speak for their users.
+    #[error("a client can only send messages of kind `user`")]
+    NotFromUser,
+    /// One turn at a time.
+    #[error("turn `{0}` is in progress")]
+    TurnInProgress(TurnId),
+    /// No turn to do it to.
+    #[error("turn `{0}` is not in progress")]
+    NotInProgress(TurnId),
+    /// The agent is not up.
+    #[error("the session is not ready")]
+    NotReady,
+    /// Workers are for watching.
+    #[error("this chat can only be watched")]
+    ReadOnly,
+    /// Names are used once.
+    #[error("turn id `{0}` is empty or in use")]
+    TurnIdUsed(TurnId),
+    /// A turn with such a start could never end.
+    #[error("startedAt: {0}")]
+    Timestamp(#[from] TimestampError),
+    /// The call is not in the state for this.
+    #[error("tool call `{0}` does not wait for this")]
+    CallNotWaiting(ToolCallId),
+    /// The call is another client's, or the host's.
+    #[error("tool call `{0}` is not carried out by this client")]
+    NotOwner(ToolCallId),
+    /// What the action names is not there.
+    #[error("there is no {what} `{name}`")]
+    Unknown {
+        /// What kind of thing.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The turn can't be taken up again.
+    #[error("turn `{0}` can't be resumed")]
+    NotResumable(TurnId),
+    /// Clients speak for themselves.
+    #[error("a client can only do this for itself")]
+    NotSelf,
+    /// The agent does not have it.
+    #[error("the agent does not support {0}")]
+    Unsupported(&'static str),
+    /// A value is not allowed.
+    #[error("{0}")]
+    Invalid(String),
+}

@@ -1,0 +1,271 @@
+//! Sessions come and go, and are listed.
+
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::{ChatOrigin, ChatState, ChatSummary};
+use agenthost_protocol::common::SessionStatus;
+use agenthost_protocol::list::List;
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::root::{
+    ActiveSessionsChanged, ListSessionsParams, ListSessionsResult, RootAction, SessionAddedParams,
+    SessionRemovedParams,
+};
+use agenthost_protocol::rpc::{HostNotification, RequestId};
+use agenthost_protocol::session::{
+    ChatRemoved, CreateSessionParams, SessionAction, SessionLifecycle, SessionMetadata,
+    SessionState, SessionSummary,
+};
+use agenthost_protocol::uri::{RootChannel, Uri};
+
+use crate::agent::AgentCommand;
+use crate::effect::{Answer, Effect, Effects, Write};
+use crate::env::Env;
+use crate::host::Host;
+use crate::input::ConnectionId;
+use crate::refusal::Failure;
+use crate::{summary, uris};
+
+/// Most sessions in one answer.
+const PAGE: usize = 200;
+
+impl Host {
+    /// Answers before the agent is up: the session is there at once, and
+    /// becomes ready later (SES-4, A-17).
+    pub(crate) fn create_session(
+        &mut self,
+        env: &Env,
+        connection: ConnectionId,
+        id: &RequestId,
+        params: CreateSessionParams,
+        out: &mut Effects,
+    ) -> Result<(), Failure> {
+        let session = params.channel;
+        if self.channels.contains_key(&session) {
+            return Err(Failure::SessionExists(session));
+        }
+        let agents = &self.config.agents;
+        let agent = match &params.provider {
+            Some(provider) => agents.iter().find(|agent| agent.provider == *provider),
+            None => agents.first(),
+        };
+        let agent = agent.ok_or_else(|| {
+            let asked = params.provider.as_ref();
+            Failure::UnknownProvider(asked.map_or("default".to_owned(), ToString::to_string))
+        })?;
+        if let Some(active) = &params.active_client
+            && Some(&active.client_id) != self.clients.client_of(connection)
+        {
+            let other = "activeClient.clientId is not the caller's".to_owned();
+            return Err(Failure::InvalidParams(other));
+        }
+        let mut directories = params.working_directories.unwrap_or_default();
+        let several = agent
+            .capabilities
+            .as_ref()
+            .is_some_and(|capabilities| capabilities.multiple_working_directories.is_some());
+        if !several {
+            directories.truncate(1);
+        }
+        let provider = agent.provider.clone();
+        let state = new_session(env, &session, provider.clone(), directories.clone());
+        let chat = state.chats.items().next().cloned();
+        let listed = new_summary(env, &session, &state);
+        let state = SessionState {
+            active_clients: params.active_client.into_iter().collect(),
+            ..state
+        };
+        self.create(&session, Some(&session), state.into(), out);
+        if let Some(chat) = chat {
+            let resource = chat.resource.clone();
+            self.create(&resource, Some(&session), new_chat(chat), out);
+        }
+        self.sessions.insert(session.clone(), listed.clone());
+        out.write(Write::Session(Box::new(listed.clone())));
+        out.answer(connection, id, Answer::Null);
+        let added = SessionAddedParams {
+            channel: RootChannel,
+            summary: listed,
+        };
+        self.notify_root(HostNotification::SessionAdded(Box::new(added)), out);
+        self.count_sessions(out);
+        self.opened.insert(session.clone());
+        let config = params.config;
+        out.push(Effect::Agent {
+            session,
+            provider,
+            command: Box::new(AgentCommand::Open {
+                directories,
+                config,
+            }),
+        });
+        Ok(())
+    }
+
+    /// Ends a session with all that belongs to it, chats first so that their
+    /// subscribers can let go (SES-17, SES-18).
+    pub(crate) fn dispose_session(
+        &mut self,
+        session: &Uri,
+        out: &mut Effects,
+    ) -> Result<(), Failure> {
+        let Some(gone) = self.sessions.remove(session) else {
+            return Err(Failure::UnknownSession(session.clone()));
+        };
+        if self.opened.remove(session) {
+            out.push(Effect::Agent {
+                session: session.clone(),
+                provider: gone.metadata.provider,
+                command: Box::new(AgentCommand::Close),
+            });
+        }
+        for chat in gone.chats.into_iter().flatten() {
+            let removed = SessionAction::ChatRemoved(ChatRemoved {
+                chat: chat.resource,
+            });
+            self.originate(session, removed, out);
+        }
+        let owned = self.channels.iter();
+        let owned: Vec<_> = owned
+            .filter(|(_, channel)| channel.session.as_ref() == Some(session))
+            .map(|(uri, _)| uri.clone())
+            .collect();
+        for channel in owned {
+            self.remove(&channel, out);
+        }
+        out.write(Write::SessionRemoved(session.clone()));
+        let removed = SessionRemovedParams {
+            channel: RootChannel,
+            session: session.clone(),
+        };
+        self.notify_root(HostNotification::SessionRemoved(removed), out);
+        self.count_sessions(out);
+        Ok(())
+    }
+
+    fn count_sessions(&mut self, out: &mut Effects) {
+        let active_sessions = self.sessions.len() as u64;
+        let changed = ActiveSessionsChanged { active_sessions };
+        self.originate(
+            &RootChannel.into(),
+            RootAction::ActiveSessionsChanged(changed),
+            out,
+        );
+    }
+
+    /// The sessions, the latest change first. A cursor names the last session
+    /// that was listed, so it stays good when sessions come and go.
+    pub(crate) fn list_sessions(&self, params: &ListSessionsParams) -> Result<Answer, Failure> {
+        let mut sorted: Vec<_> = self.sessions.values().map(|s| (key(s), s)).collect();
+        sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let start = match &params.cursor {
+            None => 0,
+            Some(cursor) => {
+                let after = read_cursor(cursor)
+                    .ok_or_else(|| Failure::InvalidParams("cursor: unknown".to_owned()))?;
+                sorted.partition_point(|(key, _)| *key <= after)
+            }
+        };
+        let limit = params.limit.and_then(|limit| usize::try_from(limit).ok());
+        let limit = limit.unwrap_or(PAGE).clamp(1, PAGE);
+        let page: Vec<_> = sorted.iter().skip(start).take(limit).collect();
+        let more = sorted.len() > start + limit;
+        Ok(Answer::ListSessions(ListSessionsResult {
+            next_cursor: page.last().filter(|_| more).map(|(key, _)| cursor(key)),
+            items: page.iter().map(|(_, summary)| (*summary).clone()).collect(),
+        }))
+    }
+}
+
+/// Where a session stands in the list: the latest change first, then by
+/// address.
+type Key = (std::cmp::Reverse<i64>, Uri);
+
+fn key(summary: &SessionSummary) -> Key {
+    let modified = summary.modified_at.to_millis().unwrap_or(Millis(0));
+    (std::cmp::Reverse(modified.0), summary.resource.clone())
+}
+
+fn cursor((modified, session): &Key) -> String {
+    format!("{}:{session}", modified.0)
+}
+
+fn read_cursor(cursor: &str) -> Option<Key> {
+    let (modified, session) = cursor.split_once(':')?;
+    Some((
+        std::cmp::Reverse(modified.parse().ok()?),
+        Uri::from(session),
+    ))
+}
+
+fn new_session(
+    env: &Env,
+    session: &Uri,
+    provider: agenthost_protocol::ids::ProviderId,
+    directories: Vec<Uri>,
+) -> SessionState {
+    let chat = ChatSummary {
+        resource: uris::default_chat(session),
+        title: String::new(),
+        status: SessionStatus::IDLE,
+        activity: None,
+        modified_at: env.timestamp(),
+        changes: None,
+        origin: Some(ChatOrigin::User),
+        movable: None,
+        interactivity: None,
+        working_directories: None,
+    };
+    SessionState {
+        metadata: SessionMetadata {
+            provider,
+            title: String::new(),
+            status: SessionStatus::IDLE,
+            activity: None,
+            origin: None,
+            project: None,
+            working_directories: (!directories.is_empty()).then_some(directories),
+            annotations: None,
+        },
+        lifecycle: SessionLifecycle::Creating,
+        creation_error: None,
+        server_tools: None,
+        active_clients: Vec::new(),
+        default_chat: Some(chat.resource.clone()),
+        chats: [chat].into_iter().collect(),
+        config: None,
+        customizations: None,
+        changesets: None,
+        input_needed: None,
+        meta: None,
+    }
+}
+
+fn new_chat(summary: ChatSummary) -> ChannelState {
+    ChatState {
+        summary,
+        changesets: None,
+        background_work: None,
+        canvases: None,
+        turns: List::new(),
+        turns_next_cursor: None,
+        active_turn: None,
+        steering_message: None,
+        queued_messages: None,
+        draft: None,
+        meta: None,
+    }
+    .into()
+}
+
+fn new_summary(env: &Env, session: &Uri, state: &SessionState) -> SessionSummary {
+    let blank = SessionSummary {
+        metadata: state.metadata.clone(),
+        resource: session.clone(),
+        created_at: env.timestamp(),
+        modified_at: env.timestamp(),
+        changes: None,
+        meta: None,
+        chats: None,
+        default_chat: None,
+    };
+    summary::session(state, &blank)
+}

@@ -1,0 +1,116 @@
+//! Subscriptions, with the exact cut between snapshot and stream.
+//!
+//! A snapshot is taken and the subscriber registered in one step, so every
+//! later action has a greater number and none is lost (SUB-6). The answer is
+//! an effect before any of them, so it is also written before them (SUB-7).
+
+use std::sync::Arc;
+
+use agenthost_protocol::channel::{ChannelState, Snapshot};
+use agenthost_protocol::connection::SubscribeResult;
+use agenthost_protocol::uri::Uri;
+
+use crate::effect::{Answer, Effects};
+use crate::host::{Held, Host};
+use crate::input::ConnectionId;
+use crate::refusal::Failure;
+use crate::summary;
+
+impl Host {
+    pub(crate) fn subscribe(
+        &mut self,
+        connection: ConnectionId,
+        channel: &Uri,
+    ) -> Result<Answer, Failure> {
+        let snapshot = self.install(connection, channel)?;
+        Ok(Answer::Subscribe(Box::new(SubscribeResult {
+            snapshot: Some(snapshot),
+        })))
+    }
+
+    /// Registers a subscriber and takes the snapshot it starts from.
+    pub(crate) fn install(
+        &mut self,
+        connection: ConnectionId,
+        channel: &Uri,
+    ) -> Result<Snapshot, Failure> {
+        self.register(connection, channel)?;
+        let state = self
+            .snapshot_state(channel)
+            .ok_or_else(|| unknown(channel))?;
+        Ok(Snapshot {
+            resource: channel.clone(),
+            state,
+            from_seq: self.seq,
+        })
+    }
+
+    /// Registers a subscriber. Doing so again changes nothing (SUB-8).
+    pub(crate) fn register(
+        &mut self,
+        connection: ConnectionId,
+        channel: &Uri,
+    ) -> Result<(), Failure> {
+        let most = self.config.subscriptions;
+        let target = self.channels.get_mut(channel);
+        let target = target.ok_or_else(|| unknown(channel))?;
+        let Some(subscriber) = self.clients.connections.get_mut(&connection) else {
+            return Err(Failure::NotInitialized);
+        };
+        let new = !subscriber.subscriptions.contains(channel);
+        if new && subscriber.subscriptions.len() >= most {
+            return Err(Failure::InvalidParams(format!(
+                "a connection can subscribe to at most {most} channels"
+            )));
+        }
+        subscriber.subscriptions.insert(channel.clone());
+        target.subscribers.insert(connection);
+        Ok(())
+    }
+
+    pub(crate) fn unsubscribe(
+        &mut self,
+        connection: ConnectionId,
+        channel: &Uri,
+        out: &mut Effects,
+    ) {
+        if let Some(channel) = self.channels.get_mut(channel) {
+            channel.subscribers.remove(&connection);
+        }
+        if let Some(subscriber) = self.clients.connections.get_mut(&connection) {
+            subscriber.subscriptions.remove(channel);
+        }
+        if let Some(client) = self.clients.client_of(connection).cloned() {
+            self.leave_if_unwatched(&client, channel, out);
+        }
+    }
+
+    /// The state of a channel as a snapshot shows it. No action carries what a
+    /// session is doing, so a snapshot derives it from the chats.
+    fn snapshot_state(&self, channel: &Uri) -> Option<ChannelState> {
+        let Held::Here(state) = &self.channels.get(channel)?.held else {
+            return None;
+        };
+        let mut state = state.clone();
+        if let ChannelState::Session(session) = &mut state {
+            let status = summary::status(session);
+            if session.metadata.status != status {
+                Arc::make_mut(session).metadata.status = status;
+            }
+        }
+        Some(state)
+    }
+}
+
+/// Which error an unknown channel is (ERR-5).
+fn unknown(channel: &Uri) -> Failure {
+    let conversation = ["ahp-session:", "ahp-chat:"];
+    if conversation
+        .iter()
+        .any(|scheme| channel.as_str().starts_with(scheme))
+    {
+        Failure::UnknownSession(channel.clone())
+    } else {
+        Failure::UnknownChannel(channel.clone())
+    }
+}

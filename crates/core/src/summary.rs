@@ -1,0 +1,149 @@
+//! What lists show: derived from the state, never kept by hand.
+
+use agenthost_protocol::chat::{ChatSummary, PartialChatSummary};
+use agenthost_protocol::common::SessionStatus;
+use agenthost_protocol::session::{
+    PartialSessionSummary, SessionChatSummary, SessionState, SessionSummary,
+};
+use agenthost_protocol::timestamp::Timestamp;
+
+/// The status of a session: what its default chat does, unless another one
+/// needs the user or has failed (AGG-8, AGG-9). The flags are its own.
+pub(crate) fn status(session: &SessionState) -> SessionStatus {
+    let activity = driving_chat(session).map_or(SessionStatus::IDLE, |chat| chat.status.activity());
+    session.metadata.status.with_activity(activity)
+}
+
+/// The chat that decides what a session is doing.
+fn driving_chat(session: &SessionState) -> Option<&ChatSummary> {
+    let with = |activity: SessionStatus| {
+        let mut chats = session.chats.items();
+        chats.find(|chat| chat.status.activity() == activity)
+    };
+    let default = session.default_chat.as_ref().and_then(|default| {
+        let mut chats = session.chats.items();
+        chats.find(|chat| chat.resource == *default)
+    });
+    let latest = || {
+        let chats = session.chats.items();
+        chats.max_by_key(|chat| chat.modified_at.to_millis().ok())
+    };
+    with(SessionStatus::INPUT_NEEDED)
+        .or_else(|| with(SessionStatus::ERROR))
+        .or(default)
+        .or_else(latest)
+}
+
+/// What a list of sessions shows of a session, given what it showed before.
+pub(crate) fn session(session: &SessionState, before: &SessionSummary) -> SessionSummary {
+    let mut metadata = session.metadata.clone();
+    metadata.status = status(session);
+    metadata.activity = driving_chat(session).and_then(|chat| chat.activity.clone());
+    let chats = session.chats.items().map(|chat| SessionChatSummary {
+        resource: chat.resource.clone(),
+        title: chat.title.clone(),
+        origin: chat.origin.clone(),
+        interactivity: chat.interactivity,
+        status: Some(chat.status),
+        changes: chat.changes.clone(),
+    });
+    SessionSummary {
+        metadata,
+        resource: before.resource.clone(),
+        created_at: before.created_at.clone(),
+        modified_at: modified_at(session).unwrap_or_else(|| before.modified_at.clone()),
+        changes: before.changes.clone(),
+        meta: before.meta.clone(),
+        chats: Some(chats.collect()),
+        default_chat: session.default_chat.clone(),
+    }
+}
+
+fn modified_at(session: &SessionState) -> Option<Timestamp> {
+    let times = session.chats.items().map(|chat| &chat.modified_at);
+    times.max_by_key(|time| time.to_millis().ok()).cloned()
+}
+
+/// What changed between two summaries of a session; `None` if nothing did.
+/// What can't be cleared is sent empty.
+pub(crate) fn session_changes(
+    before: &SessionSummary,
+    after: &SessionSummary,
+) -> Option<PartialSessionSummary> {
+    if before == after {
+        return None;
+    }
+    let (old, new) = (&before.metadata, &after.metadata);
+    let activity =
+        changed(&old.activity, &new.activity).then(|| new.activity.clone().unwrap_or_default());
+    Some(PartialSessionSummary {
+        title: changed(&old.title, &new.title).then(|| new.title.clone()),
+        status: changed(&old.status, &new.status).then_some(new.status),
+        activity,
+        project: only_if(changed(&old.project, &new.project), &new.project),
+        working_directories: only_if(
+            changed(&old.working_directories, &new.working_directories),
+            &new.working_directories,
+        ),
+        annotations: only_if(
+            changed(&old.annotations, &new.annotations),
+            &new.annotations,
+        ),
+        modified_at: changed(&before.modified_at, &after.modified_at)
+            .then(|| after.modified_at.clone()),
+        changes: only_if(changed(&before.changes, &after.changes), &after.changes),
+        meta: only_if(changed(&before.meta, &after.meta), &after.meta),
+        chats: only_if(changed(&before.chats, &after.chats), &after.chats),
+        default_chat: only_if(
+            changed(&before.default_chat, &after.default_chat),
+            &after.default_chat,
+        ),
+        ..PartialSessionSummary::default()
+    })
+}
+
+/// How to bring the entry of a chat up to date.
+pub(crate) enum ChatChange {
+    /// It is.
+    None,
+    /// These fields changed.
+    Some(Box<PartialChatSummary>),
+    /// A field was cleared, which a partial can't say: write it anew (SYN-5).
+    Whole,
+}
+
+pub(crate) fn chat_change(before: &ChatSummary, after: &ChatSummary) -> ChatChange {
+    if before == after {
+        return ChatChange::None;
+    }
+    let cleared = before.activity.is_some() && after.activity.is_none()
+        || before.changes.is_some() && after.changes.is_none()
+        || before.working_directories.is_some() && after.working_directories.is_none();
+    // Some clients pass these two over in a partial (CRT-1).
+    let passed_over = changed(&before.movable, &after.movable)
+        || changed(&before.interactivity, &after.interactivity);
+    if cleared || passed_over {
+        return ChatChange::Whole;
+    }
+    ChatChange::Some(Box::new(PartialChatSummary {
+        title: changed(&before.title, &after.title).then(|| after.title.clone()),
+        status: changed(&before.status, &after.status).then_some(after.status),
+        activity: only_if(changed(&before.activity, &after.activity), &after.activity),
+        modified_at: changed(&before.modified_at, &after.modified_at)
+            .then(|| after.modified_at.clone()),
+        changes: only_if(changed(&before.changes, &after.changes), &after.changes),
+        working_directories: only_if(
+            changed(&before.working_directories, &after.working_directories),
+            &after.working_directories,
+        ),
+        ..PartialChatSummary::default()
+    }))
+}
+
+fn changed<T: PartialEq>(before: &T, after: &T) -> bool {
+    before != after
+}
+
+fn only_if<T: Clone>(condition: bool, value: &Option<T>) -> Option<T> {
+    if condition { value.clone() } else { None }
+}

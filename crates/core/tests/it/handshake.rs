@@ -1,0 +1,213 @@
+//! `initialize`, `reconnect`, `ping`.
+
+use expect_test::expect;
+
+use crate::script::check;
+
+/// HSK-1, HSK-2, HSK-12, TRN-5, A-15.
+#[test]
+fn only_ping_works_before_the_handshake() {
+    check(
+        r#"
+        c1 connect
+        c1 ping
+        c1 listSessions
+        c1 subscribe root
+        c1 unsubscribe root
+        c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        c1 ping
+        c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        "#,
+        expect![[r#"
+            c1 connect
+                nothing
+            c1 ping
+                c1: null
+            c1 listSessions
+                c1: error -32600 say `initialize` first
+            c1 subscribe root
+                c1: error -32600 say `initialize` first
+            c1 unsubscribe root
+                nothing
+            c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+                c1: version 1.0.0 at 0 with []
+            c1 ping
+                c1: null
+            c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+                c1: error -32600 this connection is initialized already
+        "#]],
+    );
+}
+
+/// HSK-3 to HSK-8: the highest offer that is spoken, as it was written.
+#[test]
+fn the_highest_offer_wins() {
+    check(
+        r#"
+        - c1 connect
+        c1 initialize {"protocolVersions": ["1.0.0", "1.4.0", "2.0.0", "1.3.9"], "clientId": "a"}
+        - c2 connect
+        c2 initialize {"protocolVersions": ["0.9.0", "2.0.0"], "clientId": "b"}
+        - c3 connect
+        c3 initialize {"protocolVersions": [], "clientId": "c"}
+        - c4 connect
+        c4 initialize {"protocolVersions": ["1.0.0", "1.0"], "clientId": "d"}
+        c4 initialize {"protocolVersions": ["1.0.0"], "clientId": "d"}
+        "#,
+        expect![[r#"
+            c1 initialize {"protocolVersions": ["1.0.0", "1.4.0", "2.0.0", "1.3.9"], "clientId": "a"}
+                c1: version 1.4.0 at 0 with []
+            c2 initialize {"protocolVersions": ["0.9.0", "2.0.0"], "clientId": "b"}
+                close c2
+                c2: error -32005 none of the offered protocol versions is spoken here
+            c3 initialize {"protocolVersions": [], "clientId": "c"}
+                close c3
+                c3: error -32005 none of the offered protocol versions is spoken here
+            c4 initialize {"protocolVersions": ["1.0.0", "1.0"], "clientId": "d"}
+                c4: error -32602 protocolVersions: `1.0` is not a version of the form MAJOR.MINOR.PATCH
+            c4 initialize {"protocolVersions": ["1.0.0"], "clientId": "d"}
+                c4: version 1.0.0 at 0 with []
+        "#]],
+    );
+}
+
+/// HSK-13, HSK-14: what is there is subscribed to at once, the rest left out.
+#[test]
+fn initial_subscriptions_come_with_the_handshake() {
+    check(
+        r#"
+        - c1 connect
+        c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a", "initialSubscriptions": ["ahp-root://", "ahp-session:/none"]}
+        - c2 connect
+        c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
+        c2 createSession s1
+        "#,
+        expect![[r#"
+            c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a", "initialSubscriptions": ["ahp-root://", "ahp-session:/none"]}
+                c1: version 1.0.0 at 0 with [root]
+            c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
+                c2: version 1.0.0 at 0 with []
+            c2 createSession s1
+                c2: null
+                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"resource":"s1","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"s1.chat"}}
+                c1: 1 root root/activeSessionsChanged {"activeSessions":1}
+                agent s1: open
+        "#]],
+    );
+}
+
+/// HSK-24: a name belongs to whoever used it first.
+#[test]
+fn a_client_id_is_bound_to_its_principal() {
+    check(
+        r#"
+        - c1 connect alice
+        c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c2 connect mallory
+        c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        c2 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
+        - c3 connect alice
+        c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        c1 leave
+        c3 leave
+        "#,
+        expect![[r#"
+            c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+                c1: version 1.0.0 at 0 with []
+            c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+                c2: error -32009 client id `a` is in use by somebody else
+            c2 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
+                c2: error -32008 client `a` is not known here any more: initialize again
+            c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+                c3: version 1.0.0 at 0 with []
+            c1 leave
+                nothing
+            c3 leave
+                grace a 30000
+        "#]],
+    );
+}
+
+/// REC-1 to REC-9, HSK-22: exactly what was missed, or snapshots, or an error
+/// after which the client can initialize.
+#[test]
+fn a_client_comes_back() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 createSession s1
+        - agent s1 opened
+        c1 subscribe s1
+        c1 leave
+        - c2 connect
+        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
+        c2 ! s1 session/titleChanged {"title": "meanwhile"}
+        - c3 connect me was c1
+        c3 reconnect {"clientId": "nobody", "lastSeenServerSeq": 2, "subscriptions": []}
+        c3 reconnect {"clientId": "a", "lastSeenServerSeq": 99, "subscriptions": ["ahp-session:/s1", "ahp-session:/gone"]}
+        - c3 leave
+        - c4 connect
+        c4 reconnect {"clientId": "a", "lastSeenServerSeq": 2, "subscriptions": ["ahp-session:/gone"]}
+        c4 ! s1 session/titleChanged {"title": "not watching"}
+        c4 leave
+        grace a
+        - c5 connect
+        c5 reconnect {"clientId": "a", "lastSeenServerSeq": 2, "subscriptions": []}
+        c5 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        "#,
+        expect![[r#"
+            c1 subscribe s1
+                c1: snapshot of s1 at 2
+            c1 leave
+                grace a 30000
+            c2 ! s1 session/titleChanged {"title": "meanwhile"}
+                nothing
+            c3 reconnect {"clientId": "nobody", "lastSeenServerSeq": 2, "subscriptions": []}
+                c3: error -32008 client `nobody` is not known here any more: initialize again
+            c3 reconnect {"clientId": "a", "lastSeenServerSeq": 99, "subscriptions": ["ahp-session:/s1", "ahp-session:/gone"]}
+                c3: snapshots of [s1]
+            c4 reconnect {"clientId": "a", "lastSeenServerSeq": 2, "subscriptions": ["ahp-session:/gone"]}
+                c4: replay (2, 3] of [], missing [ahp-session:/gone]
+            c4 ! s1 session/titleChanged {"title": "not watching"}
+                nothing
+            c4 leave
+                grace a 30000
+            grace a
+                nothing
+            c5 reconnect {"clientId": "a", "lastSeenServerSeq": 2, "subscriptions": []}
+                c5: error -32008 client `a` is not known here any more: initialize again
+            c5 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+                c5: version 1.0.0 at 4 with []
+        "#]],
+    );
+}
+
+/// A session was disposed and another made at the same address while the
+/// client was away: the actions of one do not fit the other, so it gets
+/// snapshots.
+#[test]
+fn another_session_at_the_same_address_is_not_replayed() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 createSession s1
+        - agent s1 opened
+        - c1 subscribe s1
+        c1 leave
+        - c2 connect
+        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
+        - c2 disposeSession s1
+        - c2 createSession s1
+        - c3 connect me was c1
+        c3 reconnect {"clientId": "a", "lastSeenServerSeq": 2, "subscriptions": ["ahp-session:/s1"]}
+        "#,
+        expect![[r#"
+            c1 leave
+                grace a 30000
+            c3 reconnect {"clientId": "a", "lastSeenServerSeq": 2, "subscriptions": ["ahp-session:/s1"]}
+                c3: snapshots of [s1]
+        "#]],
+    );
+}

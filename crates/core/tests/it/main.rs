@@ -1,0 +1,18 @@
+//! The host, driven by text: one binary, a module per subject.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod dispatch;
+mod handshake;
+mod log;
+mod restart;
+mod script;
+mod sessions;
+mod simulation;
+mod subscriptions;
+mod turns;
+mod world;

@@ -1,0 +1,129 @@
+//! Sessions come and go.
+
+use expect_test::expect;
+
+use crate::script::check;
+
+/// SES-1 to SES-7, SES-12, ROOT-4, ROOT-10, A-17.
+#[test]
+fn a_session_is_there_at_once_and_ready_later() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a", "initialSubscriptions": ["ahp-root://"]}
+        c1 createSession s1 {"workingDirectories": ["file:///a", "file:///b"]}
+        c1 createSession s1
+        c1 createSession s2 {"provider": "nobody"}
+        c1 createSession s2 {"activeClient": {"clientId": "other", "tools": []}}
+        c1 subscribe s1
+        agent s1 opened
+        c1 createSession s2 {"provider": "other"}
+        c1 subscribe s2
+        agent s2 failed
+        c1 listSessions
+        "#,
+        expect![[r#"
+            c1 createSession s1 {"workingDirectories": ["file:///a", "file:///b"]}
+                c1: null
+                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"workingDirectories":["file:///a"],"resource":"s1","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"s1.chat"}}
+                c1: 1 root root/activeSessionsChanged {"activeSessions":1}
+                agent s1: open
+            c1 createSession s1
+                c1: error -32003 there is a session `ahp-session:/s1` already
+            c1 createSession s2 {"provider": "nobody"}
+                c1: error -32002 there is no agent `nobody`
+            c1 createSession s2 {"activeClient": {"clientId": "other", "tools": []}}
+                c1: error -32602 activeClient.clientId is not the caller's
+            c1 subscribe s1
+                c1: snapshot of s1 at 1
+            agent s1 opened
+                c1: 2 s1 session/ready {}
+            c1 createSession s2 {"provider": "other"}
+                c1: null
+                c1: root/sessionAdded {"summary":{"provider":"other","title":"","status":1,"resource":"s2","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s2.chat","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"s2.chat"}}
+                c1: 3 root root/activeSessionsChanged {"activeSessions":2}
+                agent s2: open
+            c1 subscribe s2
+                c1: snapshot of s2 at 3
+            agent s2 failed
+                c1: 4 s2 session/creationFailed {"error":{"errorType":"test","message":"no such file"}}
+            c1 listSessions
+                c1: sessions [s1, s2]
+        "#]],
+    );
+}
+
+/// SES-17, SES-18, SES-21, SUB-22, ROOT-11.
+#[test]
+fn a_session_ends_with_everything_in_it() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a", "initialSubscriptions": ["ahp-root://"]}
+        - c1 createSession s1
+        - agent s1 opened
+        - c1 subscribe s1
+        - c1 subscribe s1.chat
+        c1 disposeSession s1
+        c1 disposeSession s1
+        c1 ! s1 session/titleChanged {"title": "gone"}
+        agent s1 opened
+        c1 subscribe s1.chat
+        c1 createSession s1
+        "#,
+        expect![[r#"
+            c1 disposeSession s1
+                agent s1: close
+                c1: 3 s1 session/chatRemoved {"chat":"s1.chat"}
+                c1: root/sessionRemoved {"session":"s1"}
+                c1: 4 root root/activeSessionsChanged {"activeSessions":0}
+                c1: null
+            c1 disposeSession s1
+                c1: error -32001 there is no session or chat `ahp-session:/s1`
+            c1 ! s1 session/titleChanged {"title": "gone"}
+                nothing
+            agent s1 opened
+                nothing
+            c1 subscribe s1.chat
+                c1: error -32001 there is no session or chat `ahp-chat://default/YWhwLXNlc3Npb246L3Mx`
+            c1 createSession s1
+                c1: null
+                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"resource":"s1","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"s1.chat"}}
+                c1: 5 root root/activeSessionsChanged {"activeSessions":1}
+                agent s1: open
+        "#]],
+    );
+}
+
+/// ROOT-7 to ROOT-9.
+#[test]
+fn sessions_are_listed_latest_first_and_in_pages() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 createSession s1
+        - wait 1000
+        - c1 createSession s2
+        - wait 1000
+        - c1 createSession s3
+        c1 listSessions
+        c1 listSessions {"limit": 2}
+        c1 listSessions {"limit": 2, "cursor": "1767603601000:ahp-session:/s2"}
+        c1 listSessions {"limit": 0}
+        c1 listSessions {"cursor": "nonsense"}
+        "#,
+        expect![[r#"
+            c1 listSessions
+                c1: sessions [s3, s2, s1]
+            c1 listSessions {"limit": 2}
+                c1: sessions [s3, s2] and more
+            c1 listSessions {"limit": 2, "cursor": "1767603601000:ahp-session:/s2"}
+                c1: sessions [s1]
+            c1 listSessions {"limit": 0}
+                c1: sessions [s3] and more
+            c1 listSessions {"cursor": "nonsense"}
+                c1: error -32602 cursor: unknown
+        "#]],
+    );
+}

@@ -1,0 +1,87 @@
+//! Who gets to see what.
+
+use expect_test::expect;
+
+use crate::script::check;
+
+/// SUB-2 to SUB-9, DSP-9, SEQ-1, ERR-5.
+#[test]
+fn only_subscribers_are_told() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c2 connect
+        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
+        - c1 createSession s1
+        - agent s1 opened
+        c1 subscribe s1
+        c1 ! s1 session/titleChanged {"title": "one"}
+        c2 subscribe s1
+        c2 ! s1 session/titleChanged {"title": "two"}
+        c2 subscribe s1
+        c1 ! s1 session/titleChanged {"title": "three"}
+        c2 unsubscribe s1
+        c2 unsubscribe s1
+        c1 ! s1 session/titleChanged {"title": "four"}
+        c2 ! s1 session/titleChanged {"title": "five"}
+        c2 subscribe ahp-session:/none
+        c2 subscribe ahp-chat:/none
+        c2 subscribe file:///none
+        "#,
+        expect![[r#"
+            c1 subscribe s1
+                c1: snapshot of s1 at 2
+            c1 ! s1 session/titleChanged {"title": "one"}
+                c1: 3 s1 by a session/titleChanged {"title":"one"}
+            c2 subscribe s1
+                c2: snapshot of s1 at 3
+            c2 ! s1 session/titleChanged {"title": "two"}
+                c1, c2: 4 s1 by b session/titleChanged {"title":"two"}
+            c2 subscribe s1
+                c2: snapshot of s1 at 4
+            c1 ! s1 session/titleChanged {"title": "three"}
+                c1, c2: 5 s1 by a session/titleChanged {"title":"three"}
+            c2 unsubscribe s1
+                nothing
+            c2 unsubscribe s1
+                nothing
+            c1 ! s1 session/titleChanged {"title": "four"}
+                c1: 6 s1 by a session/titleChanged {"title":"four"}
+            c2 ! s1 session/titleChanged {"title": "five"}
+                c1: 7 s1 by b session/titleChanged {"title":"five"}
+            c2 subscribe ahp-session:/none
+                c2: error -32001 there is no session or chat `ahp-session:/none`
+            c2 subscribe ahp-chat:/none
+                c2: error -32001 there is no session or chat `ahp-chat:/none`
+            c2 subscribe file:///none
+                c2: error -32008 there is nothing at `file:///none`
+        "#]],
+    );
+}
+
+#[test]
+fn subscriptions_are_bounded() {
+    let mut script = String::from(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a", "initialSubscriptions": ["ahp-root://"]}
+        "#,
+    );
+    for n in 1..=4 {
+        script.push_str(&format!("- c1 createSession s{n}\n- c1 subscribe s{n}\n"));
+    }
+    for n in 1..=3 {
+        script.push_str(&format!("- c1 subscribe s{n}.chat\n"));
+    }
+    script.push_str("c1 subscribe s4.chat\nc1 subscribe s1\n");
+    check(
+        &script,
+        expect![[r#"
+        c1 subscribe s4.chat
+            c1: error -32602 a connection can subscribe to at most 8 channels
+        c1 subscribe s1
+            c1: snapshot of s1 at 4
+    "#]],
+    );
+}

@@ -1,0 +1,294 @@
+//! A host, its log, and clients that mirror what they are sent.
+//!
+//! Checks on every step what has to hold on every step: what is sent to a
+//! client is in the log already, comes in order, and only on channels that the
+//! client subscribed to; every request gets one answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use agenthost_core::{
+    Answer, Config, ConnectionId, Effect, Effects, Env, Host, Input, Principal, Received, Write,
+};
+use agenthost_protocol::action::ActionEnvelope;
+use agenthost_protocol::channel::{ChannelState, Snapshot};
+use agenthost_protocol::connection::Implementation;
+use agenthost_protocol::ids::{ProviderId, ServerSeq};
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::outcome::Outcome;
+use agenthost_protocol::root::AgentInfo;
+use agenthost_protocol::rpc::{ClientNotification, RequestId};
+use agenthost_protocol::uri::Uri;
+
+use crate::log::Log;
+
+pub(crate) struct World {
+    pub(crate) host: Host,
+    pub(crate) log: Log,
+    pub(crate) clients: BTreeMap<ConnectionId, Mirror>,
+    /// What clients knew when their connection ended.
+    pub(crate) memories: BTreeMap<ConnectionId, Mirror>,
+    pub(crate) now: i64,
+    steps: u128,
+}
+
+/// What a client knows.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Mirror {
+    pub(crate) channels: BTreeMap<Uri, ChannelState>,
+    pub(crate) seen: ServerSeq,
+    pub(crate) waiting: BTreeSet<RequestId>,
+    pub(crate) closed: bool,
+}
+
+pub(crate) fn config() -> Config {
+    let agent = |name: &str| AgentInfo {
+        provider: ProviderId::from(name),
+        display_name: name.to_owned(),
+        description: String::new(),
+        models: Vec::new(),
+        protected_resources: None,
+        customizations: None,
+        capabilities: None,
+    };
+    Config {
+        server: Implementation {
+            name: "agenthost".to_owned(),
+            version: None,
+            title: None,
+        },
+        agents: vec![agent("shell"), agent("other")],
+        default_directory: None,
+        grace: Millis(30_000),
+        subscriptions: 8,
+    }
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let log = Log::default();
+        let mut world = World {
+            host: Host::new(config(), log.remember()),
+            log,
+            clients: BTreeMap::new(),
+            memories: BTreeMap::new(),
+            now: 1_767_603_600_000,
+            steps: 0,
+        };
+        world.take(Input::Started, &mut Effects::default());
+        world
+    }
+
+    /// Takes a step, restoring first what it needs, and delivers what comes
+    /// of it. Returns the effects for whoever wants to look.
+    pub(crate) fn step(&mut self, input: Input) -> Effects {
+        let mut all = Effects::default();
+        for channel in self.host.needs(&input) {
+            self.restore(channel, &mut all);
+        }
+        if let Input::Received {
+            connection,
+            message: Received::Request(id, _) | Received::Invalid(id, _),
+        } = &input
+        {
+            let client = self.clients.entry(*connection).or_default();
+            assert!(client.waiting.insert(id.clone()), "{id:?} is used twice");
+        }
+        if let Input::Received {
+            connection,
+            message: Received::Notification(notification),
+        } = &input
+            && let ClientNotification::Unsubscribe(params) = &**notification
+            && let Some(client) = self.clients.get_mut(connection)
+        {
+            client.channels.remove(&params.channel);
+        }
+        self.take(input, &mut all);
+        all
+    }
+
+    fn restore(&mut self, channel: Uri, all: &mut Effects) {
+        let state = self.log.channels[&channel].clone();
+        self.take(Input::Restored { channel, state }, all);
+    }
+
+    fn take(&mut self, input: Input, all: &mut Effects) {
+        self.steps += 1;
+        let env = Env {
+            now: Millis(self.now),
+            nonce: self.steps,
+        };
+        let mut out = Effects::default();
+        self.host.step(&env, input, &mut out);
+        for write in &out.writes {
+            self.log.append(write);
+        }
+        for effect in &out.effects {
+            self.deliver(effect);
+        }
+        for write in &out.writes {
+            if let Write::Removed { channel, .. } = write {
+                for client in self.clients.values_mut() {
+                    client.channels.remove(channel);
+                }
+            }
+        }
+        all.writes.append(&mut out.writes);
+        all.effects.append(&mut out.effects);
+    }
+
+    fn deliver(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Reply {
+                connection,
+                id,
+                answer,
+            } => {
+                let client = self.clients.get_mut(connection).unwrap();
+                assert!(client.waiting.remove(id), "{id:?} was answered twice");
+                match answer {
+                    Ok(Answer::Initialize(result)) => {
+                        client.seen = result.server_seq;
+                        client.start(&result.snapshots);
+                    }
+                    Ok(Answer::Subscribe(result)) => {
+                        client.start(result.snapshot.as_slice());
+                    }
+                    Ok(Answer::Snapshots(result)) => {
+                        client.channels.clear();
+                        client.start(&result.snapshots);
+                    }
+                    Ok(Answer::Replay {
+                        after,
+                        until,
+                        channels,
+                        missing,
+                    }) => {
+                        for gone in missing {
+                            client.channels.remove(gone);
+                        }
+                        for envelope in self.log.replay(*after, *until, channels) {
+                            client.apply(&envelope);
+                        }
+                    }
+                    Ok(Answer::Null | Answer::ListSessions(_)) | Err(_) => {}
+                }
+            }
+            Effect::Publish { envelope, to } => {
+                assert!(
+                    self.log.actions.iter().any(|logged| logged == envelope),
+                    "published before it was logged: {envelope:?}"
+                );
+                for connection in to {
+                    let client = self.clients.get_mut(connection).unwrap();
+                    client.apply(envelope);
+                }
+            }
+            Effect::Reject {
+                connection,
+                rejection,
+            } => {
+                let client = self.clients.get_mut(connection).unwrap();
+                assert!(rejection.server_seq > client.seen);
+                client.seen = rejection.server_seq;
+            }
+            Effect::Close { connection } => {
+                self.clients.get_mut(connection).unwrap().closed = true;
+            }
+            Effect::Notify { .. }
+            | Effect::Agent { .. }
+            | Effect::Discarded { .. }
+            | Effect::StartGrace { .. } => {}
+        }
+    }
+
+    /// Connects, with what the client knew on another connection.
+    pub(crate) fn connect(
+        &mut self,
+        connection: ConnectionId,
+        principal: &str,
+        memory: Option<ConnectionId>,
+    ) -> Effects {
+        let memory = memory.and_then(|before| self.memories.remove(&before));
+        let mut mirror = memory.unwrap_or_default();
+        mirror.waiting.clear();
+        self.clients.insert(connection, mirror);
+        self.step(Input::Connected {
+            connection,
+            principal: Principal(principal.to_owned()),
+        })
+    }
+
+    pub(crate) fn disconnect(&mut self, connection: ConnectionId) -> Effects {
+        if let Some(mirror) = self.clients.remove(&connection) {
+            self.memories.insert(connection, mirror);
+        }
+        self.step(Input::Disconnected { connection })
+    }
+
+    /// The host is killed and started again: all that is left is the log, and
+    /// what the clients knew.
+    pub(crate) fn restart(&mut self) -> Effects {
+        self.memories.append(&mut self.clients);
+        self.host = Host::new(config(), self.log.remember());
+        let mut all = Effects::default();
+        self.take(Input::Started, &mut all);
+        for channel in self.host.unfinished() {
+            self.restore(channel, &mut all);
+        }
+        all
+    }
+
+    /// Every mirror shows what the host has.
+    pub(crate) fn check_mirrors(&self) {
+        for (connection, mirror) in &self.clients {
+            for (channel, state) in &mirror.channels {
+                let host = self.log.channels.get(channel);
+                let host = host.unwrap_or_else(|| panic!("{channel} is gone"));
+                assert_eq!(
+                    comparable(state),
+                    comparable(host),
+                    "{connection:?} and the host differ on {channel}"
+                );
+            }
+        }
+    }
+}
+
+/// No action carries what a session is doing: a snapshot derives it, and a
+/// mirror keeps what the snapshot said.
+fn comparable(state: &ChannelState) -> ChannelState {
+    let mut state = state.clone();
+    if let ChannelState::Session(session) = &mut state {
+        let session = Arc::make_mut(session);
+        let idle = agenthost_protocol::common::SessionStatus::IDLE;
+        session.metadata.status = session.metadata.status.with_activity(idle);
+    }
+    state
+}
+
+impl Mirror {
+    fn start(&mut self, snapshots: &[Snapshot]) {
+        for snapshot in snapshots {
+            self.seen = self.seen.max(snapshot.from_seq);
+            self.channels
+                .insert(snapshot.resource.clone(), snapshot.state.clone());
+        }
+    }
+
+    fn apply(&mut self, envelope: &ActionEnvelope) {
+        assert!(
+            envelope.server_seq > self.seen,
+            "out of order, or twice: {envelope:?} after {:?}",
+            self.seen
+        );
+        self.seen = envelope.server_seq;
+        let state = self.channels.get_mut(&envelope.channel);
+        let state = state.unwrap_or_else(|| panic!("not subscribed: {envelope:?}"));
+        let outcome = state.reduce(&envelope.action);
+        assert!(
+            matches!(outcome, Outcome::Applied | Outcome::NoOp),
+            "{outcome:?}: {envelope:?}"
+        );
+    }
+}
