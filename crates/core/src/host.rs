@@ -175,6 +175,7 @@ impl Host {
             Input::Disconnected { connection } => self.disconnect(connection, out),
             Input::Agent { session, event } => self.agent_event(env, &session, event, out),
             Input::GraceEnded { client } => self.end_grace(&client, out),
+            Input::Compacted { log_start } => self.log_start = log_start,
             Input::Restored { channel, state } => self.restore(env, &channel, state, out),
         }
     }
@@ -229,8 +230,8 @@ impl Host {
         self.channels.insert(stored.channel, channel);
     }
 
-    /// The state of a channel that is here.
-    pub(crate) fn state(&self, channel: &Uri) -> Option<&ChannelState> {
+    /// The state of a channel, if the host has it in memory.
+    pub fn state(&self, channel: &Uri) -> Option<&ChannelState> {
         match &self.channels.get(channel)?.held {
             Held::Here(state) => Some(state),
             Held::Stored => None,

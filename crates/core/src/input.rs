@@ -1,7 +1,7 @@
 //! What happens to the host.
 
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::ids::{ClientId, ServerSeq};
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, RequestId, RpcError};
 use agenthost_protocol::uri::Uri;
 
@@ -48,6 +48,11 @@ pub enum Input {
     GraceEnded {
         /// The client.
         client: ClientId,
+    },
+    /// The log forgot old actions.
+    Compacted {
+        /// Where it starts now.
+        log_start: ServerSeq,
     },
     /// The state of a channel was read from the log, because the next input
     /// needs it; see `Host::needs`.

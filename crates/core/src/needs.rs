@@ -52,6 +52,7 @@ impl Host {
             | Input::Connected { .. }
             | Input::Disconnected { .. }
             | Input::GraceEnded { .. }
+            | Input::Compacted { .. }
             | Input::Restored { .. } => Vec::new(),
         }
     }

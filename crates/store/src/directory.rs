@@ -1,0 +1,103 @@
+//! The data directory: one host at a time.
+
+use std::fs::{File, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::StoreError;
+
+/// A data directory that belongs to this process until it ends.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    path: PathBuf,
+    /// The system lets go of the lock when the process ends, however it ends.
+    _lock: File,
+}
+
+impl Directory {
+    /// Makes the directory if need be, and takes it.
+    pub(crate) fn take(path: &Path) -> Result<Self, StoreError> {
+        make_private(path)?;
+        let lock_path = path.join("lock");
+        let failed = |what| {
+            let path = lock_path.clone();
+            move |source| StoreError::File { what, path, source }
+        };
+        let mut lock = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&lock_path)
+            .map_err(failed("open"))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                lock.read_to_string(&mut holder).map_err(failed("read"))?;
+                let holder = match holder.trim() {
+                    "" => "another process".to_owned(),
+                    holder => holder.to_owned(),
+                };
+                return Err(StoreError::InUse {
+                    directory: path.to_owned(),
+                    holder,
+                });
+            }
+            Err(TryLockError::Error(source)) => return Err(failed("lock")(source)),
+        }
+        // For whoever comes second.
+        let holder = format!("process {}\n", std::process::id());
+        lock.set_len(0)
+            .and_then(|()| lock.seek(SeekFrom::Start(0)))
+            .and_then(|_| lock.write_all(holder.as_bytes()))
+            .map_err(failed("write"))?;
+        Ok(Directory {
+            path: path.to_owned(),
+            _lock: lock,
+        })
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        self.path.join("agenthost.db")
+    }
+}
+
+/// Nobody else gets to read what people said to their agents.
+fn make_private(path: &Path) -> Result<(), StoreError> {
+    let failed = |what| {
+        let path = path.to_owned();
+        move |source| StoreError::File { what, path, source }
+    };
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(failed("create"))
+}
+
+/// Copies a database that can't be read, with its log, to a name that is
+/// free.
+pub(crate) fn set_aside(database: &Path) -> Result<PathBuf, StoreError> {
+    let name = |number: u32| database.with_extension(format!("db.damaged-{number}"));
+    let copy = (1..)
+        .map(name)
+        .find(|copy| !copy.exists())
+        .unwrap_or_else(|| name(0));
+    std::fs::copy(database, &copy).map_err(|source| StoreError::File {
+        what: "copy",
+        path: database.to_owned(),
+        source,
+    })?;
+    let wal = database.with_extension("db-wal");
+    if wal.exists() {
+        let mut wal_copy = copy.clone().into_os_string();
+        wal_copy.push("-wal");
+        std::fs::copy(&wal, wal_copy).map_err(|source| StoreError::File {
+            what: "copy",
+            path: wal,
+            source,
+        })?;
+    }
+    Ok(copy)
+}

@@ -1,0 +1,64 @@
+//! What can go wrong with what is remembered.
+
+use std::path::PathBuf;
+
+/// Why the store could not do something.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another host has the directory.
+    #[error("data directory `{}` is in use by {holder}", directory.display())]
+    InUse {
+        /// The directory.
+        directory: PathBuf,
+        /// Who has it.
+        holder: String,
+    },
+    /// The database can't be read. A copy was set aside.
+    #[error(
+        "database `{}` is damaged: {problem}\nhint: a copy is at `{}`; move the database away to start afresh",
+        database.display(),
+        copy.display()
+    )]
+    Damaged {
+        /// The database.
+        database: PathBuf,
+        /// Where the copy is.
+        copy: PathBuf,
+        /// What SQLite says.
+        problem: String,
+    },
+    /// The database was made by a newer version.
+    #[error(
+        "database has version {found}, and this version reads up to {known}: use a newer agenthost"
+    )]
+    TooNew {
+        /// Its version.
+        found: i64,
+        /// The newest version that is known.
+        known: i64,
+    },
+    /// Something that was written can't be read back.
+    #[error("{what} in the log can't be read: {problem}")]
+    Unreadable {
+        /// What it is.
+        what: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A file could not be used.
+    #[error("{what} `{}`: {source}", path.display())]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A value could not be written as JSON.
+    #[error("encode for the log: {0}")]
+    Encode(#[from] serde_json::Error),
+    /// The database refused.
+    #[error("database: {0}")]
+    Database(#[from] rusqlite::Error),
+}

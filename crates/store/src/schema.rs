@@ -1,0 +1,53 @@
+//! The tables, and how they came to be what they are.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::error::StoreError;
+
+/// Each step brings a database from one version to the next. Steps are only
+/// ever added: a database of any age goes through all it has missed.
+const STEPS: &[&str] = &["
+    -- Numbers that are not in any row: the last one given out, and where the
+    -- log starts.
+    CREATE TABLE numbers (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+    INSERT INTO numbers VALUES ('seq', 0), ('log_start', 0);
+
+    -- Accepted actions, by their serverSeq.
+    CREATE TABLE log (
+        seq INTEGER PRIMARY KEY,
+        channel TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        envelope TEXT NOT NULL
+    );
+    CREATE INDEX log_by_channel ON log (channel, seq);
+
+    -- Channels, each with a state as of some action. What came later is in
+    -- the log.
+    CREATE TABLE channels (
+        channel TEXT PRIMARY KEY,
+        session TEXT,
+        born INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        state TEXT NOT NULL
+    ) WITHOUT ROWID;
+
+    CREATE TABLE sessions (session TEXT PRIMARY KEY, summary TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE clients (client TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
+"];
+
+/// Brings the tables up to date, each step whole or not at all.
+pub(crate) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+    let known = STEPS.len() as i64;
+    let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if found > known {
+        return Err(StoreError::TooNew { found, known });
+    }
+    let missed = usize::try_from(found).unwrap_or(0);
+    for (version, step) in STEPS.iter().enumerate().skip(missed) {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute_batch(step)?;
+        transaction.pragma_update(None, "user_version", version as i64 + 1)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}

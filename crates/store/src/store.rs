@@ -1,0 +1,322 @@
+//! The store: one writer, one transaction for each batch.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use agenthost_core::{Remembered, StoredChannel, Write};
+use agenthost_protocol::action::ActionEnvelope;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::ids::{ClientId, ServerSeq};
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::outcome::Outcome;
+use agenthost_protocol::uri::{RootChannel, Uri};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, params};
+
+use crate::directory::{self, Directory};
+use crate::error::StoreError;
+use crate::rows::{self, ClientRow};
+use crate::schema;
+
+/// What a batch that was appended survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of the process, by whatever means.
+    Process,
+    /// The end of power: every batch is on the disk before it is seen.
+    Power,
+}
+
+/// Everything that a host remembers.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) connection: Connection,
+    /// Actions since the last snapshot of each channel.
+    since_snapshot: BTreeMap<Uri, u32>,
+    _directory: Directory,
+}
+
+/// After so many actions a channel is worth a new snapshot: restoring it
+/// means to reduce at most about this many.
+const SNAPSHOT_EVERY: u32 = 500;
+
+impl Store {
+    /// Opens what is remembered in a directory; the first time, nothing is.
+    pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
+        let directory = Directory::take(path)?;
+        let database = directory.database();
+        let connection = connect(&database, durability).map_err(|error| match error {
+            StoreError::Database(problem) if is_damage(&problem) => {
+                match directory::set_aside(&database) {
+                    Ok(copy) => StoreError::Damaged {
+                        database: database.clone(),
+                        copy,
+                        problem: problem.to_string(),
+                    },
+                    Err(error) => error,
+                }
+            }
+            other => other,
+        })?;
+        Ok(Store {
+            connection,
+            since_snapshot: BTreeMap::new(),
+            _directory: directory,
+        })
+    }
+
+    /// Keeps a batch, whole or not at all. Returns the channels that are due
+    /// for a snapshot.
+    pub fn append(&mut self, writes: &[Write], now: Millis) -> Result<Vec<Uri>, StoreError> {
+        let transaction = self.connection.transaction()?;
+        for write in writes {
+            append(&transaction, write, now)?;
+        }
+        transaction.commit()?;
+        let mut due = Vec::new();
+        for write in writes {
+            match write {
+                Write::Action(envelope) => {
+                    let count = self
+                        .since_snapshot
+                        .entry(envelope.channel.clone())
+                        .or_default();
+                    *count += 1;
+                    if *count == SNAPSHOT_EVERY {
+                        due.push(envelope.channel.clone());
+                    }
+                }
+                Write::Removed { channel, .. } => {
+                    self.since_snapshot.remove(channel);
+                }
+                _ => {}
+            }
+        }
+        Ok(due)
+    }
+
+    /// Keeps the state of a channel as of an action, so that restoring it
+    /// starts from there.
+    pub fn snapshot(
+        &mut self,
+        channel: &Uri,
+        state: &ChannelState,
+        seq: ServerSeq,
+    ) -> Result<(), StoreError> {
+        self.connection
+            .prepare_cached("UPDATE channels SET seq = ?2, state = ?3 WHERE channel = ?1")?
+            .execute(params![
+                channel.as_str(),
+                number(seq),
+                serde_json::to_string(state)?
+            ])?;
+        self.since_snapshot.remove(channel);
+        Ok(())
+    }
+
+    /// The state of a channel: its snapshot and what came after.
+    pub fn load(&self, channel: &Uri) -> Result<Option<ChannelState>, StoreError> {
+        let row = self
+            .connection
+            .prepare_cached("SELECT seq, state FROM channels WHERE channel = ?1")?
+            .query_row([channel.as_str()], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+            })
+            .optional()?;
+        let Some((seq, text)) = row else {
+            return Ok(None);
+        };
+        let mut state: ChannelState = rows::read(|| format!("the state of {channel}"), &text)?;
+        let mut later = self.connection.prepare_cached(
+            "SELECT seq, envelope FROM log WHERE channel = ?1 AND seq > ?2 ORDER BY seq",
+        )?;
+        let mut later = later.query(params![channel.as_str(), seq])?;
+        while let Some(row) = later.next()? {
+            let seq: i64 = row.get(0)?;
+            let text = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+            let envelope: ActionEnvelope = rows::read(|| format!("action {seq}"), text)?;
+            match state.reduce(&envelope.action) {
+                Outcome::Applied | Outcome::NoOp => {}
+                outcome @ (Outcome::WrongChannel | Outcome::Invalid(_)) => {
+                    return Err(StoreError::Unreadable {
+                        what: format!("action {seq}"),
+                        problem: format!("{outcome:?}"),
+                    });
+                }
+            }
+        }
+        Ok(Some(state))
+    }
+
+    /// What a host that starts now has to know.
+    pub fn remembered(&self) -> Result<Remembered, StoreError> {
+        let root = match self.load(&RootChannel.into())? {
+            Some(ChannelState::Root(root)) => Some((*root).clone()),
+            _ => None,
+        };
+        let sessions = self.rows("SELECT session, summary FROM sessions", |session, text| {
+            rows::read(|| format!("the summary of {session}"), text)
+        })?;
+        let clients = self.rows("SELECT client, record FROM clients", |client, text| {
+            let row: ClientRow = rows::read(|| format!("client {client}"), text)?;
+            Ok((ClientId::from(client), row.into()))
+        })?;
+        let mut channels = self
+            .connection
+            .prepare("SELECT channel, session, born FROM channels WHERE channel <> ?1")?;
+        let channels = channels.query_map([RootChannel::URI], |row| {
+            Ok(StoredChannel {
+                channel: Uri::from(row.get::<_, String>(0)?),
+                session: row.get::<_, Option<String>>(1)?.map(Uri::from),
+                born: sequence(row.get(2)?),
+            })
+        })?;
+        Ok(Remembered {
+            root,
+            seq: self.number("seq")?,
+            log_start: self.number("log_start")?,
+            sessions,
+            channels: channels.collect::<Result<_, _>>()?,
+            clients,
+        })
+    }
+
+    /// What a client missed: envelopes as they went over the wire, in order.
+    pub fn replay(
+        &self,
+        after: ServerSeq,
+        until: ServerSeq,
+        channels: &[Uri],
+    ) -> Result<Vec<String>, StoreError> {
+        let mut found = BTreeMap::new();
+        let mut query = self.connection.prepare_cached(
+            "SELECT seq, envelope FROM log WHERE channel = ?1 AND seq > ?2 AND seq <= ?3",
+        )?;
+        for channel in channels {
+            let bounds = params![channel.as_str(), number(after), number(until)];
+            let mut rows = query.query(bounds)?;
+            while let Some(row) = rows.next()? {
+                found.insert(row.get::<_, i64>(0)?, row.get::<_, String>(1)?);
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+
+    fn rows<T>(
+        &self,
+        query: &str,
+        read: impl Fn(&str, &str) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut statement = self.connection.prepare(query)?;
+        let mut rows = statement.query([])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let name: String = row.get(0)?;
+            let text: String = row.get(1)?;
+            found.push(read(&name, &text)?);
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn number(&self, name: &str) -> Result<ServerSeq, StoreError> {
+        let value = self
+            .connection
+            .prepare_cached("SELECT value FROM numbers WHERE name = ?1")?
+            .query_row([name], |row| row.get(0))?;
+        Ok(sequence(value))
+    }
+}
+
+fn connect(database: &Path, durability: Durability) -> Result<Connection, StoreError> {
+    let mut connection = Connection::open(database)?;
+    // Nobody else has the database, but a backup tool may look at it.
+    connection.busy_timeout(Duration::from_secs(5))?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    let synchronous = match durability {
+        Durability::Process => "NORMAL",
+        Durability::Power => "FULL",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    schema::migrate(&mut connection)?;
+    // Damage shows where something is read.
+    connection.query_row("SELECT count(*) FROM numbers", [], |_| Ok(()))?;
+    Ok(connection)
+}
+
+fn is_damage(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(
+        code,
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+    )
+}
+
+fn append(transaction: &Transaction<'_>, write: &Write, now: Millis) -> Result<(), StoreError> {
+    let run = |sql: &str, values: &[&dyn rusqlite::ToSql]| -> Result<(), StoreError> {
+        transaction.prepare_cached(sql)?.execute(values)?;
+        Ok(())
+    };
+    let count = |seq: ServerSeq| {
+        run(
+            "UPDATE numbers SET value = ?1 WHERE name = 'seq' AND value < ?1",
+            &[&number(seq)],
+        )
+    };
+    match write {
+        Write::Action(envelope) => {
+            let text = serde_json::to_string(&**envelope)?;
+            let seq = number(envelope.server_seq);
+            run(
+                "INSERT INTO log (seq, channel, at, envelope) VALUES (?1, ?2, ?3, ?4)",
+                &[&seq, &envelope.channel.as_str(), &now.0, &text],
+            )?;
+            count(envelope.server_seq)
+        }
+        Write::Number(seq) => count(*seq),
+        Write::Created {
+            channel,
+            session,
+            state,
+            seq,
+        } => run(
+            "INSERT INTO channels (channel, session, born, seq, state) VALUES (?1, ?2, ?3, ?3, ?4)",
+            &[
+                &channel.as_str(),
+                &session.as_ref().map(Uri::as_str),
+                &number(*seq),
+                &serde_json::to_string(state)?,
+            ],
+        ),
+        Write::Removed { channel, .. } => run(
+            "DELETE FROM channels WHERE channel = ?1",
+            &[&channel.as_str()],
+        ),
+        Write::Session(summary) => run(
+            "INSERT OR REPLACE INTO sessions (session, summary) VALUES (?1, ?2)",
+            &[&summary.resource.as_str(), &serde_json::to_string(summary)?],
+        ),
+        Write::SessionRemoved(session) => run(
+            "DELETE FROM sessions WHERE session = ?1",
+            &[&session.as_str()],
+        ),
+        Write::Client(client, record) => run(
+            "INSERT OR REPLACE INTO clients (client, record) VALUES (?1, ?2)",
+            &[
+                &client.as_str(),
+                &serde_json::to_string(&ClientRow::from(&**record))?,
+            ],
+        ),
+        Write::ClientForgotten(client) => {
+            run("DELETE FROM clients WHERE client = ?1", &[&client.as_str()])
+        }
+    }
+}
+
+/// Sequence numbers stay below 2^53, far below what a row holds.
+pub(crate) fn number(seq: ServerSeq) -> i64 {
+    i64::try_from(seq.0).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn sequence(value: i64) -> ServerSeq {
+    ServerSeq(u64::try_from(value).unwrap_or(0))
+}

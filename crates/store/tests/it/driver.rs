@@ -1,0 +1,238 @@
+//! A host on a store, as the server drives it: step, append, then look.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use agenthost_core::agent::AgentEvent;
+use agenthost_core::{
+    Config, ConnectionId, Effect, Effects, Env, Host, Input, Principal, Received, Write, uris,
+};
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::connection::Implementation;
+use agenthost_protocol::ids::ServerSeq;
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::root::AgentInfo;
+use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::{self, Document, Json, Limits};
+use agenthost_store::{Durability, Store};
+
+pub(crate) const NOW: Millis = Millis(1_767_603_600_000);
+
+pub(crate) struct Driver {
+    pub(crate) host: Host,
+    pub(crate) store: Store,
+    /// What was published, as a client would have it.
+    pub(crate) published: BTreeMap<ServerSeq, String>,
+    steps: u128,
+}
+
+fn config() -> Config {
+    Config {
+        server: Implementation {
+            name: "agenthost".to_owned(),
+            version: None,
+            title: None,
+        },
+        agents: vec![AgentInfo {
+            provider: "shell".into(),
+            display_name: "Shell".to_owned(),
+            description: String::new(),
+            models: Vec::new(),
+            protected_resources: None,
+            customizations: None,
+            capabilities: None,
+        }],
+        default_directory: None,
+        grace: Millis(30_000),
+        subscriptions: 100,
+    }
+}
+
+pub(crate) fn session() -> Uri {
+    Uri::from("ahp-session:/s1")
+}
+
+pub(crate) fn chat() -> Uri {
+    uris::default_chat(&session())
+}
+
+impl Driver {
+    pub(crate) fn open(directory: &Path) -> Self {
+        let store = Store::open(directory, Durability::Process).unwrap();
+        let host = Host::new(config(), store.remembered().unwrap());
+        let mut driver = Driver {
+            host,
+            store,
+            published: BTreeMap::new(),
+            // Nonces of one run never come again in another.
+            steps: u128::from(fastrand::u64(..)) << 64,
+        };
+        driver.step(Input::Started);
+        for channel in driver.host.unfinished() {
+            driver.restore(channel);
+        }
+        driver
+    }
+
+    /// A host with one session that is ready, and a client that watches it.
+    pub(crate) fn ready(directory: &Path) -> Self {
+        let mut driver = Driver::open(directory);
+        driver.connect(1);
+        driver.request(1, "createSession", session().as_str(), "{}");
+        driver.agent(AgentEvent::Opened { tools: Vec::new() });
+        driver.request(1, "subscribe", session().as_str(), "{}");
+        driver.request(1, "subscribe", chat().as_str(), "{}");
+        driver
+    }
+
+    pub(crate) fn connect(&mut self, connection: u32) {
+        let connection_id = ConnectionId(connection);
+        let principal = Principal("me".to_owned());
+        self.step(Input::Connected {
+            connection: connection_id,
+            principal,
+        });
+        let params = r#"{"protocolVersions": ["1.0.0"], "clientId": "a"}"#;
+        self.request(connection, "initialize", "ahp-root://", params);
+    }
+
+    pub(crate) fn step(&mut self, input: Input) -> Effects {
+        for channel in self.host.needs(&input) {
+            self.restore(channel);
+        }
+        self.take(input)
+    }
+
+    fn restore(&mut self, channel: Uri) {
+        let state = self.store.load(&channel).unwrap().unwrap();
+        self.take(Input::Restored { channel, state });
+    }
+
+    fn take(&mut self, input: Input) -> Effects {
+        self.steps += 1;
+        let env = Env {
+            now: NOW,
+            nonce: self.steps,
+        };
+        let mut out = Effects::default();
+        self.host.step(&env, input, &mut out);
+        for channel in self.store.append(&out.writes, NOW).unwrap() {
+            let state = self.host.state(&channel).unwrap().clone();
+            let seq = last_seq(&out.writes).unwrap();
+            self.store.snapshot(&channel, &state, seq).unwrap();
+        }
+        for effect in &out.effects {
+            if let Effect::Publish { envelope, .. } = effect {
+                let text = serde_json::to_string(&**envelope).unwrap();
+                self.published.insert(envelope.server_seq, text);
+            }
+        }
+        out
+    }
+
+    pub(crate) fn request(&mut self, connection: u32, method: &str, channel: &str, params: &str) {
+        let mut params: Json = serde_json::from_str(params).unwrap();
+        params["channel"] = channel.into();
+        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        let document = Document::parse(&text, Limits::default()).unwrap();
+        let Ok(Message::Request(id, call)) = Message::decode(&document) else {
+            panic!("expected a request");
+        };
+        let request = ClientRequest::decode(&call).unwrap();
+        let effects = self.step(Input::Received {
+            connection: ConnectionId(connection),
+            message: Received::Request(id, Box::new(request)),
+        });
+        let failed = effects.effects.iter().find_map(|effect| match effect {
+            Effect::Reply {
+                answer: Err(error), ..
+            } => Some(error),
+            _ => None,
+        });
+        assert_eq!(failed, None, "{method}");
+    }
+
+    pub(crate) fn dispatch(&mut self, channel: &Uri, action: &str) {
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","method":"dispatchAction","params":{{"channel":"{channel}","clientSeq":1,"action":{action}}}}}"#
+        );
+        let document = Document::parse(&text, Limits::default()).unwrap();
+        let Ok(Message::Notification(call)) = Message::decode(&document) else {
+            panic!("expected a notification");
+        };
+        let notification = ClientNotification::decode(&call).unwrap();
+        self.step(Input::Received {
+            connection: ConnectionId(1),
+            message: Received::Notification(Box::new(notification)),
+        });
+    }
+
+    pub(crate) fn agent(&mut self, event: AgentEvent) {
+        self.step(Input::Agent {
+            session: session(),
+            event,
+        });
+    }
+
+    pub(crate) fn agent_action(&mut self, action: &str) {
+        let Ok(Action::Chat(action)) = wire::from_str(action) else {
+            panic!("not of a chat: {action}");
+        };
+        let action = Box::new(action);
+        self.agent(AgentEvent::Chat {
+            chat: chat(),
+            action,
+        });
+    }
+
+    /// Starts a turn with a text part to stream to.
+    pub(crate) fn start_turn(&mut self, turn: &str) {
+        self.dispatch(
+            &chat(),
+            &format!(
+                r#"{{"type":"chat/turnStarted","turnId":"{turn}","startedAt":"2026-01-05T09:00:00Z","message":{{"text":"go","origin":{{"kind":"user"}}}}}}"#
+            ),
+        );
+        self.agent_action(&format!(
+            r#"{{"type":"chat/responsePart","turnId":"{turn}","part":{{"kind":"markdown","id":"p","content":""}}}}"#
+        ));
+    }
+
+    pub(crate) fn stream(&mut self, turn: &str, text: &str) {
+        self.agent_action(&format!(
+            r#"{{"type":"chat/delta","turnId":"{turn}","partId":"p","content":"{text}"}}"#
+        ));
+    }
+
+    /// What the store has is what the host has, channel by channel.
+    pub(crate) fn check(&self) {
+        for channel in [Uri::from("ahp-root://"), session(), chat()] {
+            let stored = self.store.load(&channel).unwrap();
+            assert_eq!(stored.as_ref(), self.host.state(&channel), "{channel}");
+        }
+    }
+
+    /// Every channel can be read.
+    pub(crate) fn check_stored(&self) {
+        for stored in self.store.remembered().unwrap().channels {
+            assert!(self.store.load(&stored.channel).unwrap().is_some());
+        }
+    }
+
+    pub(crate) fn chat_text(&self) -> String {
+        let Some(ChannelState::Chat(chat)) = self.store.load(&chat()).unwrap() else {
+            panic!("expected a chat");
+        };
+        serde_json::to_string(&*chat).unwrap()
+    }
+}
+
+fn last_seq(writes: &[Write]) -> Option<ServerSeq> {
+    writes.iter().rev().find_map(|write| match write {
+        Write::Action(envelope) => Some(envelope.server_seq),
+        Write::Number(seq) => Some(*seq),
+        _ => None,
+    })
+}

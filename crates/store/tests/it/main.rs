@@ -1,0 +1,12 @@
+//! What is remembered, and what happens to it.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod damage;
+mod driver;
+mod killed;
+mod memory;
