@@ -109,8 +109,8 @@ pub enum AgentEvent {
         /// Its tools.
         tools: Vec<ToolDefinition>,
     },
-    /// It could not start.
-    OpenFailed {
+    /// It could not start, or it is gone. The next turn opens it again.
+    Stopped {
         /// Why.
         error: ErrorInfo,
     },

@@ -45,7 +45,7 @@ impl Host {
                 }
                 AgentEvent::Terminal { terminal, .. } => vec![terminal.clone()],
                 AgentEvent::Opened { .. }
-                | AgentEvent::OpenFailed { .. }
+                | AgentEvent::Stopped { .. }
                 | AgentEvent::TerminalOpened { .. } => vec![session.clone()],
             },
             Input::Started

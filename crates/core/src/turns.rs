@@ -43,14 +43,7 @@ impl Host {
                 }
                 self.sync_session(session, out);
             }
-            AgentEvent::OpenFailed { error } => {
-                self.opened.remove(session);
-                if self.is_creating(session) {
-                    let failed = CreationFailed { error };
-                    self.originate(session, SessionAction::CreationFailed(failed), out);
-                    self.sync_session(session, out);
-                }
-            }
+            AgentEvent::Stopped { error } => self.agent_stopped(env, session, error, out),
             AgentEvent::Chat { chat, action } => self.agent_action(&chat, *action, out),
             AgentEvent::TurnEnded { chat, turn, error } => {
                 self.end_turn(env, &chat, &turn, error, out);
@@ -64,6 +57,31 @@ impl Host {
                 if self.owner(&terminal) == Some(session) {
                     self.originate(&terminal, *action, out);
                 }
+            }
+        }
+    }
+
+    /// A session that was being created has failed; one that was ready lost
+    /// what was running, and opens its agent again when it is needed.
+    fn agent_stopped(&mut self, env: &Env, session: &Uri, error: ErrorInfo, out: &mut Effects) {
+        self.opened.remove(session);
+        if self.is_creating(session) {
+            let failed = SessionAction::CreationFailed(CreationFailed { error });
+            self.originate(session, failed, out);
+            self.sync_session(session, out);
+            return;
+        }
+        let chats = self.session(session).map(|session| session.chats.clone());
+        for chat in chats.iter().flat_map(|chats| chats.items()) {
+            let turn = self
+                .chat(&chat.resource)
+                .and_then(|chat| chat.active_turn.as_ref());
+            if let Some(turn) = turn.map(|turn| turn.id.clone()) {
+                let part = ErrorPart {
+                    error: error.clone(),
+                    resumable: None,
+                };
+                self.end_turn(env, &chat.resource, &turn, Some(part), out);
             }
         }
     }

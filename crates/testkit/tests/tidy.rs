@@ -27,6 +27,11 @@ const LAYERS: &[Layer] = &[
         tests: &["testkit"],
     },
     Layer {
+        name: "agents",
+        uses: &["protocol", "core"],
+        tests: &[],
+    },
+    Layer {
         name: "store",
         uses: &["protocol", "core"],
         tests: &[],

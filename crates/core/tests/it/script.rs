@@ -5,7 +5,7 @@
 //! c1 METHOD {params}                a request; the channel may stand before the params
 //! c1 unsubscribe CHANNEL
 //! c1 ! CHANNEL ACTION {payload}     dispatches an action
-//! agent SESSION opened | failed | end TURN | error TURN | ACTION {payload}
+//! agent SESSION opened | stopped | end TURN | error TURN | ACTION {payload}
 //! grace CLIENT                      restart                      wait MS
 //! ```
 //!
@@ -210,7 +210,7 @@ fn agent_event(session: &str, text: &str) -> AgentEvent {
     let (what, rest) = word(text);
     match what {
         "opened" => AgentEvent::Opened { tools: Vec::new() },
-        "failed" => AgentEvent::OpenFailed {
+        "stopped" => AgentEvent::Stopped {
             error: error("no such file"),
         },
         "end" => AgentEvent::TurnEnded {

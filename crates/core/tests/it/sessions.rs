@@ -19,7 +19,7 @@ fn a_session_is_there_at_once_and_ready_later() {
         agent s1 opened
         c1 createSession s2 {"provider": "other"}
         c1 subscribe s2
-        agent s2 failed
+        agent s2 stopped
         c1 listSessions
         "#,
         expect![[r#"
@@ -45,7 +45,7 @@ fn a_session_is_there_at_once_and_ready_later() {
                 agent s2: open
             c1 subscribe s2
                 c1: snapshot of s2 at 3
-            agent s2 failed
+            agent s2 stopped
                 c1: 4 s2 session/creationFailed {"error":{"errorType":"test","message":"no such file"}}
             c1 listSessions
                 c1: sessions [s1, s2]

@@ -299,7 +299,7 @@ impl Simulation {
         };
         let event = match self.chance.rng.u32(0..100) {
             0..20 => AgentEvent::Opened { tools: Vec::new() },
-            20..22 => AgentEvent::OpenFailed { error },
+            20..22 => AgentEvent::Stopped { error },
             22..30 => AgentEvent::TurnEnded {
                 chat,
                 turn,

@@ -214,3 +214,36 @@ fn an_agent_keeps_to_its_turn() {
         "#]],
     );
 }
+
+/// An agent that is gone takes its turn along, and is opened again for the
+/// next one.
+#[test]
+fn an_agent_that_stops_is_opened_again() {
+    check(
+        &ready(
+            r#"
+            - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "x", "origin": {"kind": "user"}}}
+            agent s1 stopped
+            agent s1 stopped
+            c1 ! s1.chat chat/turnStarted {"turnId": "t2", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "y", "origin": {"kind": "user"}}}
+            agent s1 opened
+            "#,
+        ),
+        expect![[r#"
+            agent s1 stopped
+                c1, c2: 6 s1.chat chat/error {"part":{"kind":"error","error":{"errorType":"test","message":"no such file"}},"turnId":"t1","duration":0}
+                c1: 7 s1 session/chatUpdated {"changes":{"status":2,"modifiedAt":"2026-01-05T09:00:00.000Z"},"chat":"s1.chat"}
+                c1: root/sessionSummaryChanged {"changes":{"status":2,"modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":2}]},"session":"s1"}
+            agent s1 stopped
+                nothing
+            c1 ! s1.chat chat/turnStarted {"turnId": "t2", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "y", "origin": {"kind": "user"}}}
+                c1, c2: 8 s1.chat by a chat/turnStarted {"message":{"text":"y","origin":{"kind":"user"}},"turnId":"t2","startedAt":"2026-01-05T09:00:00Z"}
+                c1: 9 s1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"s1.chat"}
+                c1: root/sessionSummaryChanged {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":8}]},"session":"s1"}
+                agent s1: open
+                agent s1: prompt t2 "y"
+            agent s1 opened
+                nothing
+        "#]],
+    );
+}

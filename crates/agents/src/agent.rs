@@ -1,0 +1,69 @@
+//! What an agent has to be.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use agenthost_core::Input;
+use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_protocol::root::AgentInfo;
+use agenthost_protocol::uri::Uri;
+use tokio::sync::mpsc;
+
+/// An agent that can work for sessions.
+///
+/// The host knows it by its [`AgentInfo`] alone: nothing anywhere depends on
+/// which agent it is.
+pub trait Agent: Send + Sync + 'static {
+    /// What clients get to know about it.
+    fn info(&self) -> AgentInfo;
+
+    /// Works for one session, from its first command to its last. Ends when
+    /// there are no more commands; dropped, it has to leave nothing running.
+    fn work(&self, session: Session) -> SessionFuture;
+}
+
+/// An agent at work. An error is why it stopped before it was told to.
+pub type SessionFuture = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+
+/// What an agent has to work with.
+#[derive(Debug)]
+pub struct Session {
+    /// The session.
+    pub uri: Uri,
+    /// What the host wants, in order.
+    pub commands: mpsc::Receiver<AgentCommand>,
+    /// What the agent has to tell.
+    pub events: Events,
+}
+
+/// The way to the host. Its queue is bounded: an agent that tells more than
+/// the host can take in waits until it can.
+#[derive(Debug, Clone)]
+pub struct Events {
+    session: Uri,
+    inputs: mpsc::Sender<Input>,
+}
+
+/// The host is gone; nobody is listening.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the host is gone")]
+pub struct HostGone;
+
+impl Events {
+    pub(crate) fn new(session: Uri, inputs: mpsc::Sender<Input>) -> Self {
+        Events { session, inputs }
+    }
+
+    /// Tells the host something.
+    pub async fn send(&self, event: AgentEvent) -> Result<(), HostGone> {
+        let session = self.session.clone();
+        let input = Input::Agent { session, event };
+        self.inputs.send(input).await.map_err(|_| HostGone)
+    }
+}
+
+impl From<HostGone> for String {
+    fn from(gone: HostGone) -> Self {
+        gone.to_string()
+    }
+}

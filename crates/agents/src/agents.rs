@@ -1,0 +1,160 @@
+//! All agents, and the sessions they work for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use agenthost_core::Input;
+use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_protocol::common::ErrorInfo;
+use agenthost_protocol::ids::ProviderId;
+use agenthost_protocol::root::AgentInfo;
+use agenthost_protocol::uri::Uri;
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinSet};
+
+use crate::agent::{Agent, Events, Session};
+
+/// Commands that wait for an agent. When there are more, the agent is taken
+/// for stuck: it is ended, and its session told so.
+const COMMANDS: usize = 64;
+
+/// Runs every session's agent as a task, and ends them all when dropped.
+pub struct Agents {
+    agents: BTreeMap<ProviderId, Arc<dyn Agent>>,
+    order: Vec<ProviderId>,
+    inputs: mpsc::Sender<Input>,
+    working: BTreeMap<Uri, Working>,
+    tasks: JoinSet<()>,
+}
+
+struct Working {
+    commands: mpsc::Sender<AgentCommand>,
+    task: AbortHandle,
+}
+
+impl Agents {
+    /// Agents that report to a host through its queue of inputs.
+    pub fn new(inputs: mpsc::Sender<Input>) -> Self {
+        Agents {
+            agents: BTreeMap::new(),
+            order: Vec::new(),
+            inputs,
+            working: BTreeMap::new(),
+            tasks: JoinSet::new(),
+        }
+    }
+
+    /// Adds an agent; the first is the default one. One of the same name takes
+    /// the place of the last.
+    pub fn add(&mut self, agent: impl Agent) {
+        let provider = agent.info().provider;
+        if self
+            .agents
+            .insert(provider.clone(), Arc::new(agent))
+            .is_none()
+        {
+            self.order.push(provider);
+        }
+    }
+
+    /// What clients get to know about the agents, in the order they were
+    /// added.
+    pub fn infos(&self) -> Vec<AgentInfo> {
+        let agents = self.order.iter().filter_map(|name| self.agents.get(name));
+        agents.map(|agent| agent.info()).collect()
+    }
+
+    /// Passes a command on. Never waits; what the host has to know at once
+    /// comes back as an input.
+    pub fn command(
+        &mut self,
+        session: &Uri,
+        provider: &ProviderId,
+        command: AgentCommand,
+    ) -> Option<Input> {
+        while self.tasks.try_join_next().is_some() {}
+        match command {
+            AgentCommand::Open { .. } => {
+                let Some(agent) = self.agents.get(provider).cloned() else {
+                    let reason = format!("there is no agent `{provider}` here any more");
+                    return Some(stopped(session, &reason));
+                };
+                self.start(session, &*agent);
+            }
+            AgentCommand::Close => {
+                // Without its commands it comes to an end by itself.
+                self.working.remove(session);
+                return None;
+            }
+            _ => {}
+        }
+        let working = self.working.get(session)?;
+        match working.commands.try_send(command) {
+            Ok(()) => None,
+            // It has ended, and said so or is about to.
+            Err(mpsc::error::TrySendError::Closed(_)) => {
+                self.working.remove(session);
+                Some(stopped(session, "the agent has ended"))
+            }
+            Err(mpsc::error::TrySendError::Full(_)) => {
+                working.task.abort();
+                self.working.remove(session);
+                Some(stopped(
+                    session,
+                    "the agent does not take commands any more",
+                ))
+            }
+        }
+    }
+
+    fn start(&mut self, session: &Uri, agent: &dyn Agent) {
+        let (commands, receiver) = mpsc::channel(COMMANDS);
+        let events = Events::new(session.clone(), self.inputs.clone());
+        let work = agent.work(Session {
+            uri: session.clone(),
+            commands: receiver,
+            events: events.clone(),
+        });
+        let task = self.tasks.spawn(async move {
+            if let Err(reason) = work.await {
+                let error = stop_error(&reason);
+                // A host that is gone needs no telling.
+                let told = events.send(AgentEvent::Stopped { error }).await;
+                told.unwrap_or_default();
+            }
+        });
+        if let Some(before) = self
+            .working
+            .insert(session.clone(), Working { commands, task })
+        {
+            before.task.abort();
+        }
+    }
+
+    /// Lets every agent come to an end, and ends those that do not in time.
+    pub async fn stop(mut self, grace: std::time::Duration) {
+        self.working.clear();
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(grace, all).await.is_err() {
+            self.tasks.shutdown().await;
+        }
+    }
+}
+
+fn stopped(session: &Uri, reason: &str) -> Input {
+    Input::Agent {
+        session: session.clone(),
+        event: AgentEvent::Stopped {
+            error: stop_error(reason),
+        },
+    }
+}
+
+fn stop_error(reason: &str) -> ErrorInfo {
+    ErrorInfo {
+        error_type: "agentStopped".to_owned(),
+        message: reason.to_owned(),
+        stack: None,
+        meta: None,
+    }
+}

@@ -1,0 +1,21 @@
+//! What runs below the host.
+//!
+//! **What it does.** [`Agent`] is what an agent has to be; [`Agents`] runs
+//! each session's agent as a task of its own and passes commands and events
+//! between it and the host. [`TurnMapper`] turns what agents say into actions
+//! that are always legal. [`ShellAgent`] is the agent that is always there.
+//!
+//! **What it never does.** It never holds the host, never waits for it but
+//! for room in its bounded queue, and never touches a channel's state.
+//!
+//! **Where to start.** [`Agent`], then `shell`.
+
+mod agent;
+mod agents;
+mod mapper;
+mod shell;
+
+pub use agent::{Agent, Events, HostGone, Session, SessionFuture};
+pub use agents::Agents;
+pub use mapper::{ToolStart, TurnEvent, TurnMapper};
+pub use shell::ShellAgent;

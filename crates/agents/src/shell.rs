@@ -1,0 +1,31 @@
+//! The shell agent: a message is a command line. No model, always there.
+
+mod command;
+mod session;
+
+use agenthost_protocol::ids::ProviderId;
+use agenthost_protocol::root::AgentInfo;
+
+use crate::agent::{Agent, Session, SessionFuture};
+
+/// Runs what it is told, after asking.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ShellAgent;
+
+impl Agent for ShellAgent {
+    fn info(&self) -> AgentInfo {
+        AgentInfo {
+            provider: ProviderId::from("shell"),
+            display_name: "Shell".to_owned(),
+            description: "Runs each message as a command, after asking. Try `help`.".to_owned(),
+            models: Vec::new(),
+            protected_resources: None,
+            customizations: None,
+            capabilities: None,
+        }
+    }
+
+    fn work(&self, session: Session) -> SessionFuture {
+        Box::pin(session::work(session))
+    }
+}

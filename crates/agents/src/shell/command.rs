@@ -1,0 +1,162 @@
+//! A command that runs in a process group of its own.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use agenthost_protocol::uri::Uri;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use percent_encoding::percent_decode_str;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::process::{Child, Command};
+
+/// How long a command may take to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A running command. Dropped, it is killed with all it started.
+#[derive(Debug)]
+pub(super) struct Running {
+    child: Child,
+    group: Option<Group>,
+    output: pipe::Receiver,
+    /// Bytes of a character that has not come whole yet.
+    partial: Vec<u8>,
+}
+
+/// The process group of a command; kills it when dropped.
+#[derive(Debug)]
+struct Group(Pid);
+
+impl Group {
+    fn signal(&self, signal: Signal) {
+        // It may have ended by itself, and then there is nothing to signal.
+        killpg(self.0, signal).unwrap_or_default();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Signal::SIGKILL);
+    }
+}
+
+impl Running {
+    /// Starts a command line in a directory, with nothing to read from and
+    /// one place to write to.
+    pub(super) fn start(line: &str, directory: Option<&PathBuf>) -> io::Result<Self> {
+        let (reader, writer) = io::pipe()?;
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", line])
+            .stdin(Stdio::null())
+            .stdout(writer.try_clone()?)
+            .stderr(writer)
+            .process_group(0)
+            .kill_on_drop(true);
+        if let Some(directory) = directory {
+            command.current_dir(directory);
+        }
+        let child = command.spawn()?;
+        let group = child.id().and_then(|id| i32::try_from(id).ok());
+        Ok(Running {
+            child,
+            group: group.map(|id| Group(Pid::from_raw(id))),
+            output: pipe::Receiver::from_owned_fd(reader.into())?,
+            partial: Vec::new(),
+        })
+    }
+
+    /// The next piece of output; `None` when there is no more. What is not
+    /// UTF-8 is replaced; a character that came in two pieces is not.
+    pub(super) async fn read(&mut self) -> io::Result<Option<String>> {
+        let mut buffer = vec![0; 16 * 1024];
+        loop {
+            let count = self.output.read(&mut buffer).await?;
+            if count == 0 {
+                let rest = std::mem::take(&mut self.partial);
+                let rest = String::from_utf8_lossy(&rest).into_owned();
+                return Ok((!rest.is_empty()).then_some(rest));
+            }
+            self.partial.extend(buffer.iter().take(count));
+            let text = take_whole(&mut self.partial);
+            if !text.is_empty() {
+                return Ok(Some(text));
+            }
+        }
+    }
+
+    /// Waits for the end; the exit code, if it ended by itself.
+    pub(super) async fn wait(&mut self) -> io::Result<Option<i64>> {
+        let status = self.child.wait().await?;
+        Ok(status.code().map(i64::from))
+    }
+
+    /// Ends the command and all it started: politely, then not.
+    pub(super) async fn stop(mut self) {
+        if let Some(group) = &self.group {
+            group.signal(Signal::SIGTERM);
+        }
+        // Whether it went or not, what is left of it goes with the group.
+        drop(tokio::time::timeout(GRACE, self.child.wait()).await);
+    }
+}
+
+/// Takes all whole characters, and leaves the beginning of one that is not.
+fn take_whole(bytes: &mut Vec<u8>) -> String {
+    let whole = match std::str::from_utf8(bytes) {
+        Ok(_) => bytes.len(),
+        // Bad bytes in the middle are replaced; an open end is kept.
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        Err(_) => {
+            let open = bytes.iter().rev().take(3).position(|byte| *byte >= 0xc0);
+            let end = open.map_or(bytes.len(), |back| bytes.len() - back - 1);
+            let tail = bytes.get(end..).unwrap_or_default();
+            let unfinished = std::str::from_utf8(tail).is_err_and(|e| e.error_len().is_none());
+            if unfinished { end } else { bytes.len() }
+        }
+    };
+    let rest = bytes.split_off(whole);
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    *bytes = rest;
+    text
+}
+
+/// The directory that a `file:` URI names.
+pub(super) fn directory(uri: &Uri) -> Option<PathBuf> {
+    let path = uri.as_str().strip_prefix("file://")?;
+    let path = percent_decode_str(path).decode_utf8().ok()?;
+    path.starts_with('/').then(|| PathBuf::from(path.as_ref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_stay_whole() {
+        let text = "a🦀é";
+        for split in 0..text.len() {
+            let (first, second) = text.as_bytes().split_at(split);
+            let mut bytes = first.to_vec();
+            let mut read = take_whole(&mut bytes);
+            bytes.extend(second);
+            read.push_str(&take_whole(&mut bytes));
+            assert_eq!(read, text);
+            assert!(bytes.is_empty());
+        }
+        let mut bytes = b"ok \xff\xfe ok \xf0\x9f".to_vec();
+        assert_eq!(take_whole(&mut bytes), "ok \u{fffd}\u{fffd} ok ");
+        assert_eq!(bytes, b"\xf0\x9f");
+    }
+
+    #[test]
+    fn directories_are_file_uris() {
+        let path = |uri: &str| directory(&Uri::from(uri));
+        assert_eq!(path("file:///tmp/a%20b"), Some(PathBuf::from("/tmp/a b")));
+        assert_eq!(path("file://host/tmp"), None);
+        assert_eq!(path("https://example/tmp"), None);
+    }
+}

@@ -1,0 +1,171 @@
+//! A place to put an agent on: commands in, events out, and no host.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agenthost_agents::{Agents, ShellAgent};
+use agenthost_core::Input;
+use agenthost_core::agent::{AgentCommand, AgentEvent, Decision};
+use agenthost_protocol::chat::{
+    CancellationReason, ChatAction, Message, MessageKind, MessageOrigin, ResponsePart,
+};
+use agenthost_protocol::ids::{ConfirmationOptionId, ProviderId, ToolCallId, TurnId};
+use agenthost_protocol::terminal::TerminalAction;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire;
+use tokio::sync::mpsc;
+
+pub(crate) struct Bench {
+    pub(crate) agents: Agents,
+    pub(crate) inputs: mpsc::Receiver<Input>,
+}
+
+pub(crate) fn session() -> Uri {
+    Uri::from("ahp-session:/1")
+}
+
+pub(crate) fn chat() -> Uri {
+    Uri::from("ahp-chat:/1")
+}
+
+impl Bench {
+    /// A shell agent that is open in a directory.
+    pub(crate) async fn open(directory: &str) -> Self {
+        // A small queue: whoever tells more has to wait.
+        let (sender, inputs) = mpsc::channel(4);
+        let mut agents = Agents::new(sender);
+        agents.add(ShellAgent);
+        let mut bench = Bench { agents, inputs };
+        bench.command(AgentCommand::Open {
+            directories: vec![Uri::from(format!("file://{directory}"))],
+            config: None,
+        });
+        assert_eq!(bench.next().await, "opened");
+        bench
+    }
+
+    pub(crate) fn command(&mut self, command: AgentCommand) {
+        let provider = ProviderId::from("shell");
+        let refused = self.agents.command(&session(), &provider, command);
+        assert!(refused.is_none(), "{refused:?}");
+    }
+
+    pub(crate) fn prompt(&mut self, turn: &str, text: &str) {
+        self.command(AgentCommand::Prompt {
+            chat: chat(),
+            turn: TurnId::from(turn),
+            message: Arc::new(Message {
+                text: text.to_owned(),
+                origin: MessageOrigin {
+                    kind: MessageKind::User,
+                },
+                attachments: None,
+                model: None,
+                agent: None,
+                meta: None,
+            }),
+        });
+    }
+
+    pub(crate) fn decide(&mut self, turn: &str, decision: Decision) {
+        self.command(AgentCommand::Decide {
+            chat: chat(),
+            turn: TurnId::from(turn),
+            call: ToolCallId::from("command"),
+            decision,
+        });
+    }
+
+    pub(crate) fn approve(&mut self, turn: &str, option: &str) {
+        let option = Some(ConfirmationOptionId::from(option));
+        self.decide(
+            turn,
+            Decision::Approved {
+                option,
+                edited_input: None,
+            },
+        );
+    }
+
+    pub(crate) fn deny(&mut self, turn: &str) {
+        self.decide(
+            turn,
+            Decision::Denied {
+                reason: CancellationReason::Denied,
+                suggestion: None,
+            },
+        );
+    }
+
+    pub(crate) fn cancel(&mut self, turn: &str) {
+        self.command(AgentCommand::Cancel {
+            chat: chat(),
+            turn: TurnId::from(turn),
+        });
+    }
+
+    pub(crate) async fn event(&mut self) -> AgentEvent {
+        let input = tokio::time::timeout(Duration::from_secs(20), self.inputs.recv());
+        match input.await.unwrap().unwrap() {
+            Input::Agent { event, .. } => event,
+            other => panic!("not of an agent: {other:?}"),
+        }
+    }
+
+    /// The next event, in words.
+    pub(crate) async fn next(&mut self) -> String {
+        describe(&self.event().await)
+    }
+
+    /// All events up to one that begins like this.
+    pub(crate) async fn until(&mut self, end: &str) -> Vec<String> {
+        let mut events = Vec::new();
+        loop {
+            let event = self.next().await;
+            events.push(event.clone());
+            if event.starts_with(end) {
+                return events;
+            }
+        }
+    }
+}
+
+fn describe(event: &AgentEvent) -> String {
+    match event {
+        AgentEvent::Opened { .. } => "opened".to_owned(),
+        AgentEvent::Stopped { error } => format!("stopped: {}", error.message),
+        AgentEvent::TurnEnded { turn, error, .. } => match error {
+            None => format!("end {turn}"),
+            Some(part) => format!("error {turn}: {}", part.error.message),
+        },
+        AgentEvent::TerminalOpened { state, .. } => format!("terminal {}", state.title),
+        AgentEvent::Terminal { action, .. } => match &**action {
+            TerminalAction::Data(data) => format!("data {:?}", data.data),
+            TerminalAction::Exited(exited) => format!("exited {:?}", exited.exit_code),
+            other => format!("{other:?}"),
+        },
+        AgentEvent::Chat { action, .. } => match &**action {
+            ChatAction::ToolCallStart(start) => format!("start {}", start.tool_name),
+            ChatAction::ToolCallReady(ready) => {
+                let asks = if ready.confirmed.is_some() {
+                    "runs"
+                } else {
+                    "asks"
+                };
+                format!("ready {} and {asks}", ready.invocation_message.as_str())
+            }
+            ChatAction::ToolCallContentChanged(_) => "content".to_owned(),
+            ChatAction::ToolCallComplete(complete) => {
+                let json = wire::to_json(&complete.result);
+                let result = json["content"][1]["result"].clone();
+                format!("complete {} {result}", complete.result.success)
+            }
+            ChatAction::ResponsePart(added) => match &*added.part {
+                ResponsePart::Markdown(_) => "part".to_owned(),
+                other => format!("{other:?}"),
+            },
+            ChatAction::Delta(delta) => format!("text {:?}", delta.content),
+            other => format!("{other:?}"),
+        },
+    }
+}

@@ -1,0 +1,221 @@
+//! The shell agent.
+
+use std::time::Duration;
+
+use agenthost_agents::{Agents, ShellAgent};
+use agenthost_core::Input;
+use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_protocol::ids::ProviderId;
+use agenthost_protocol::terminal::TerminalAction;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+use tokio::sync::mpsc;
+
+use crate::bench::{Bench, session};
+
+#[tokio::test]
+async fn a_command_is_asked_for_run_and_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().canonicalize().unwrap();
+    let mut bench = Bench::open(path.to_str().unwrap()).await;
+    bench.prompt("t1", "pwd; echo oops >&2; exit 3");
+    assert_eq!(
+        bench.until("ready").await,
+        [
+            "start shell",
+            "ready Run pwd; echo oops >&2; exit 3 and asks"
+        ]
+    );
+    bench.approve("t1", "once");
+    let events = bench.until("end").await;
+    assert_eq!(
+        events.first().unwrap(),
+        "terminal pwd; echo oops >&2; exit 3"
+    );
+    let output: String = events
+        .iter()
+        .filter_map(|event| event.strip_prefix("data "))
+        .map(|text| text.trim_matches('"').replace("\\n", "\n"))
+        .collect();
+    assert_eq!(output, format!("{}\noops\n", path.display()));
+    let last: Vec<_> = events.iter().rev().take(3).collect();
+    assert_eq!(last[0], "end t1");
+    assert!(
+        last[1].starts_with("complete false {\"exitCode\":3,"),
+        "{last:?}"
+    );
+    assert_eq!(last[2], "exited Some(3)");
+    // Asked again the next time.
+    bench.prompt("t2", "true");
+    assert_eq!(
+        bench.until("ready").await.last().unwrap(),
+        "ready Run true and asks"
+    );
+}
+
+#[tokio::test]
+async fn everything_can_be_allowed_for_a_session() {
+    let mut bench = Bench::open("/").await;
+    bench.prompt("t1", "true");
+    bench.until("ready").await;
+    bench.approve("t1", "session");
+    bench.until("end t1").await;
+    bench.prompt("t2", "echo again");
+    let events = bench.until("end t2").await;
+    assert_eq!(events[1], "ready Run echo again and runs");
+    assert!(
+        events.contains(&"data \"again\\n\"".to_owned()),
+        "{events:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_denied_is_not_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut bench = Bench::open(directory.path().to_str().unwrap()).await;
+    bench.prompt("t1", "touch ran");
+    bench.until("ready").await;
+    bench.deny("t1");
+    assert_eq!(
+        bench.until("end").await,
+        ["part", "text \"I did not run it.\"", "end t1"]
+    );
+    assert!(!directory.path().join("ran").exists());
+}
+
+#[tokio::test]
+async fn help_explains() {
+    let mut bench = Bench::open("/").await;
+    for (turn, text) in [("t1", "help"), ("t2", "  ")] {
+        bench.prompt(turn, text);
+        let events = bench.until("end").await;
+        assert!(events[1].contains("I am the shell"), "{events:?}");
+    }
+}
+
+fn is_alive(pid: i32) -> bool {
+    kill(Pid::from_raw(pid), None).is_ok()
+}
+
+/// Waits until a process is gone; the kernel takes a moment.
+async fn gone(pid: i32) {
+    for _ in 0..400 {
+        if !is_alive(pid) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("process {pid} is still there");
+}
+
+/// Runs a command that starts another one, and returns its process id.
+async fn start_sleeper(bench: &mut Bench, trap: &str) -> i32 {
+    bench.prompt("t1", &format!("{trap} sleep 1000 & echo pid $!; wait"));
+    bench.until("ready").await;
+    bench.approve("t1", "once");
+    let line = bench.until("data").await.pop().unwrap();
+    let digits: String = line.chars().filter(char::is_ascii_digit).collect();
+    let pid = digits.parse().unwrap();
+    assert!(is_alive(pid));
+    pid
+}
+
+#[tokio::test]
+async fn cancelling_ends_all_that_was_started() {
+    let mut bench = Bench::open("/").await;
+    let pid = start_sleeper(&mut bench, "").await;
+    bench.cancel("t1");
+    // The host has ended the turn already: only the terminal is told.
+    assert_eq!(bench.next().await, "exited None");
+    gone(pid).await;
+    bench.prompt("t2", "help");
+    assert_eq!(bench.until("end").await.last().unwrap(), "end t2");
+}
+
+#[tokio::test]
+async fn a_command_that_will_not_end_is_killed() {
+    let mut bench = Bench::open("/").await;
+    let pid = start_sleeper(&mut bench, "trap '' TERM;").await;
+    bench.cancel("t1");
+    assert_eq!(bench.next().await, "exited None");
+    gone(pid).await;
+}
+
+#[tokio::test]
+async fn closing_the_session_or_the_host_leaves_nothing_running() {
+    let mut bench = Bench::open("/").await;
+    let pid = start_sleeper(&mut bench, "").await;
+    bench.command(AgentCommand::Close);
+    gone(pid).await;
+
+    let mut bench = Bench::open("/").await;
+    let pid = start_sleeper(&mut bench, "").await;
+    drop(bench);
+    gone(pid).await;
+
+    let mut bench = Bench::open("/").await;
+    let pid = start_sleeper(&mut bench, "").await;
+    bench.agents.stop(Duration::from_secs(5)).await;
+    gone(pid).await;
+}
+
+/// The queue is bounded: a flood waits for its reader, and is not lost.
+#[tokio::test]
+async fn a_flood_of_output_waits_and_comes_whole() {
+    let mut bench = Bench::open("/").await;
+    bench.prompt(
+        "t1",
+        "head -c 3000000 /dev/zero | tr '\\0' x; printf '\\360\\237\\246\\200'",
+    );
+    bench.until("ready").await;
+    bench.approve("t1", "once");
+    let (mut bytes, mut crab) = (0, false);
+    loop {
+        match bench.event().await {
+            AgentEvent::Terminal { action, .. } => {
+                if let TerminalAction::Data(data) = *action {
+                    bytes += data.data.len();
+                    crab |= data.data.ends_with('🦀');
+                }
+            }
+            AgentEvent::TurnEnded { .. } => break,
+            _ => {}
+        }
+    }
+    assert_eq!(bytes, 3_000_004);
+    assert!(crab);
+}
+
+#[tokio::test]
+async fn what_can_not_be_run_is_said() {
+    let mut bench = Bench::open("/no/such/directory").await;
+    bench.prompt("t1", "true");
+    bench.until("ready").await;
+    bench.approve("t1", "once");
+    let last = bench.until("error").await.pop().unwrap();
+    assert_eq!(
+        last,
+        "error t1: start `sh`: No such file or directory (os error 2)"
+    );
+}
+
+#[tokio::test]
+async fn an_agent_that_is_not_there_has_stopped() {
+    let (sender, _inputs) = mpsc::channel(4);
+    let mut agents = Agents::new(sender);
+    agents.add(ShellAgent);
+    let open = AgentCommand::Open {
+        directories: Vec::new(),
+        config: None,
+    };
+    let answer = agents.command(&session(), &ProviderId::from("nobody"), open);
+    let Some(Input::Agent {
+        event: AgentEvent::Stopped { error },
+        ..
+    }) = answer
+    else {
+        panic!("expected to be told: {answer:?}");
+    };
+    assert_eq!(error.message, "there is no agent `nobody` here any more");
+    assert_eq!(agents.infos().len(), 1);
+}
