@@ -1,7 +1,7 @@
 //! The `agenthost` command.
 //!
 //! **What it does.** Reads the command line, runs one command, and turns its
-//! end into words and an exit code. So far there is one command: [`reduce`].
+//! end into words and an exit code. [`serve`] is what runs without one.
 //!
 //! **What it never does.** Only [`output`] prints: stdout is data, stderr is
 //! for people.
@@ -10,10 +10,11 @@
 
 mod output;
 mod reduce;
+mod serve;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
 #[command(name = "agenthost", version, about = ABOUT, after_help = EXAMPLES)]
@@ -24,22 +25,26 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Serve(serve::Arguments),
     Reduce(reduce::Arguments),
 }
 
 const ABOUT: &str = "A host for coding agents, speaking the Agent Host Protocol";
 
 const EXAMPLES: &str = "\
+Without a command, agenthost serves.
+
 Examples:
+  agenthost serve --listen 127.0.0.1:8123 --data-dir ~/.agenthost
   agenthost reduce crates/cli/examples/session.jsonl
   agenthost reduce wire.jsonl --channel ahp-chat:/1 --until 120 --trace
   some-recorder | agenthost reduce -";
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
+        Some(Command::Serve(arguments)) => serve::run(&arguments),
         Some(Command::Reduce(arguments)) => reduce::run(&arguments),
-        None => output::data(&Arguments::command().render_help().to_string())
-            .map(|()| ExitCode::SUCCESS),
+        None => serve::run(&serve::Arguments::default()),
     };
     result.unwrap_or_else(|error| {
         output::failure(&error);

@@ -30,6 +30,19 @@ pub(crate) fn note(text: &str) {
     write_stderr(&plain);
 }
 
+/// Starts the log of what happens, on stderr.
+pub(crate) fn start_log(verbose: bool) {
+    let level = if verbose {
+        tracing::Level::DEBUG
+    } else {
+        tracing::Level::WARN
+    };
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(io::stderr)
+        .init();
+}
+
 /// Tells a person why the command failed, with all causes.
 pub(crate) fn failure(error: &anyhow::Error) {
     let causes: Vec<_> = error.chain().map(ToString::to_string).collect();

@@ -9,7 +9,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Version;
 
 use crate::clients::ClientRecord;
-use crate::effect::{Answer, Effect, Effects, Write};
+use crate::effect::{Answer, Effects, Write};
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::refusal::Failure;
@@ -25,7 +25,6 @@ impl Host {
             return Err(Failure::AlreadyInitialized.into());
         }
         let Some(version) = negotiate(&params.protocol_versions)? else {
-            out.push(Effect::Close { connection });
             let supported = UnsupportedVersionData {
                 supported_versions: vec!["^1.0.0".to_owned()],
             };

@@ -152,6 +152,11 @@ impl Host {
         self.clients.clients.keys().cloned().collect()
     }
 
+    /// How long a client may be gone before it is forgotten.
+    pub fn grace(&self) -> Millis {
+        self.config.grace
+    }
+
     /// Takes one step. The same state and the same input have the same
     /// effects, always.
     pub fn step(&mut self, env: &Env, input: Input, out: &mut Effects) {

@@ -1,8 +1,8 @@
 //! What a peer says, sorted.
 
-use agenthost_protocol::rpc::{ClientNotification, ClientRequest, RequestId, RpcError};
+use agenthost_protocol::rpc::{ClientNotification, ClientRequest, ErrorCode, RequestId, RpcError};
 
-use crate::effect::{Answer, Effects};
+use crate::effect::{Answer, Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
 use crate::input::{ConnectionId, Received};
@@ -26,7 +26,15 @@ impl Host {
                     Ok(Some(answer)) => out.answer(connection, &id, answer),
                     // It was answered in its place among the effects.
                     Ok(None) => {}
-                    Err(error) => out.fail(connection, &id, error),
+                    Err(error) => {
+                        // Without a common version there is nothing to talk about
+                        // (HSK-6).
+                        let over = error.code == ErrorCode::UnsupportedProtocolVersion;
+                        out.fail(connection, &id, error);
+                        if over {
+                            out.push(Effect::Close { connection });
+                        }
+                    }
                 }
             }
             // Before the handshake nobody knows who is speaking (HSK-2).

@@ -32,13 +32,18 @@ const LAYERS: &[Layer] = &[
         tests: &[],
     },
     Layer {
+        name: "server",
+        uses: &["protocol", "core", "store", "agents"],
+        tests: &[],
+    },
+    Layer {
         name: "store",
         uses: &["protocol", "core"],
         tests: &[],
     },
     Layer {
         name: "cli",
-        uses: &["protocol"],
+        uses: &["protocol", "store", "server"],
         tests: &[],
     },
     Layer {

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
 use expect_test::{Expect, expect};
@@ -271,12 +271,70 @@ fn a_full_stderr_is_no_panic() {
 }
 
 #[test]
-fn without_a_command_there_is_help() {
-    let output = run(&[], b"");
+fn help_teaches() {
+    let output = run(&["--help"], b"");
+    assert!(output.starts_with("A host for coding agents"), "{output}");
+    assert!(
+        output.contains("Without a command, agenthost serves."),
+        "{output}"
+    );
     assert!(
         output.contains("agenthost reduce crates/cli/examples/session.jsonl"),
         "{output}"
     );
-    assert!(output.starts_with("A host for coding agents"), "{output}");
-    assert!(output.ends_with("exit code 0\n"), "{output}");
+    let output = run(&["serve", "--help"], b"");
+    assert!(output.contains("Stops on Ctrl-C"), "{output}");
+}
+
+/// Started, found by its ready file, asked how it is, stopped, started again.
+#[test]
+fn a_host_is_served_and_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    let ready_file = directory.path().join("ready.json");
+    for _ in 0..2 {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_agenthost"))
+            .arg("serve")
+            .arg("--data-dir")
+            .arg(directory.path().join("data"))
+            .arg("--ready-file")
+            .arg(&ready_file)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let first = lines.next().unwrap().unwrap();
+        assert!(first.contains(" listens on ws://127.0.0.1:"), "{first}");
+        let ready: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(&ready_file).unwrap()).unwrap();
+        assert_eq!(ready["pid"], child.id());
+        let address = ready["url"].as_str().unwrap();
+        let address = address.strip_prefix("ws://").unwrap().trim_end_matches('/');
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        let request =
+            format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        let token = std::fs::read_to_string(directory.path().join("data/token")).unwrap();
+        assert_eq!(ready["token"], token);
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        assert!(child.wait().unwrap().success());
+        let rest: Vec<_> = lines.map_while(Result::ok).collect();
+        assert!(!rest.iter().any(|line| line.contains(&token)), "{rest:?}");
+    }
+}
+
+#[test]
+fn a_host_that_can_not_start_says_why() {
+    let output = run(
+        &["serve", "--listen", "0.0.0.0:0", "--data-dir", "/tmp/none"],
+        b"",
+    );
+    assert!(output.contains("is not a loopback address"), "{output}");
+    assert!(output.ends_with("exit code 1\n"), "{output}");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let output = run(&["serve", "--data-dir", file], b"");
+    assert!(output.contains("error: create"), "{output}");
 }

@@ -58,11 +58,11 @@ fn the_highest_offer_wins() {
             c1 initialize {"protocolVersions": ["1.0.0", "1.4.0", "2.0.0", "1.3.9"], "clientId": "a"}
                 c1: version 1.4.0 at 0 with []
             c2 initialize {"protocolVersions": ["0.9.0", "2.0.0"], "clientId": "b"}
-                close c2
                 c2: error -32005 none of the offered protocol versions is spoken here
+                close c2
             c3 initialize {"protocolVersions": [], "clientId": "c"}
-                close c3
                 c3: error -32005 none of the offered protocol versions is spoken here
+                close c3
             c4 initialize {"protocolVersions": ["1.0.0", "1.0"], "clientId": "d"}
                 c4: error -32602 protocolVersions: `1.0` is not a version of the form MAJOR.MINOR.PATCH
             c4 initialize {"protocolVersions": ["1.0.0"], "clientId": "d"}

@@ -1,0 +1,51 @@
+//! What a connection says, made into inputs.
+
+use agenthost_core::{ConnectionId, Input, Principal, Received};
+use agenthost_protocol::rpc::{
+    CallError, ClientNotification, ClientRequest, ErrorCode, Message, RequestId, RpcError,
+};
+use agenthost_protocol::wire::{Document, Limits};
+
+use crate::outbox::Outbox;
+
+/// Something for the loop.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A connection was let in.
+    Connected {
+        connection: ConnectionId,
+        principal: Principal,
+        outbox: Outbox,
+    },
+    /// Something happened on one.
+    Input(Input),
+}
+
+/// Decodes a message. `None` if it needs nothing done: an answer that nobody
+/// waits for, or a notification that nobody knows (RPC-11).
+pub(crate) fn decode(text: &str, limits: Limits) -> Option<Received> {
+    let document = match Document::parse(text, limits) {
+        Ok(document) => document,
+        Err(error) => {
+            let error = RpcError::new(ErrorCode::ParseError, error.to_string());
+            return Some(Received::Invalid(RequestId::Null, error));
+        }
+    };
+    match Message::decode(&document) {
+        Err(invalid) => Some(Received::Invalid(invalid.id.clone(), invalid.into())),
+        Ok(Message::Request(id, call)) => Some(match ClientRequest::decode(&call) {
+            Ok(request) => Received::Request(id, Box::new(request)),
+            Err(error) => Received::Invalid(id, error.into()),
+        }),
+        Ok(Message::Notification(call)) => match ClientNotification::decode(&call) {
+            Ok(notification) => Some(Received::Notification(Box::new(notification))),
+            Err(CallError::UnknownMethod(_)) => None,
+            Err(CallError::InvalidParams(error)) => {
+                // There is no way to answer a notification.
+                tracing::debug!(method = %call.method, %error, "notification ignored");
+                None
+            }
+        },
+        Ok(Message::Response(_)) => None,
+    }
+}

@@ -1,0 +1,56 @@
+//! Effects as text.
+
+use agenthost_core::Answer;
+use agenthost_protocol::rpc::{Null, RequestId, encode};
+use agenthost_protocol::uri::Uri;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// An answer to a request. A replay is not among them: it comes from the log
+/// as text already.
+pub(crate) fn answer(id: &RequestId, answer: &Answer) -> Result<String, encode::EncodeError> {
+    match answer {
+        Answer::Null => encode::success(id, &Null),
+        Answer::Initialize(result) => encode::success(id, result),
+        Answer::Subscribe(result) => encode::success(id, result),
+        Answer::ListSessions(result) => encode::success(id, result),
+        Answer::Snapshots(result) => {
+            let result = Snapshots {
+                kind: "snapshot",
+                snapshots: &result.snapshots,
+            };
+            encode::success(id, &result)
+        }
+        Answer::Replay { missing, .. } => replay(id, Vec::new(), missing),
+    }
+}
+
+#[derive(Serialize)]
+struct Snapshots<'a, T: Serialize> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    snapshots: &'a [T],
+}
+
+#[derive(Serialize)]
+struct Replay<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    actions: Vec<Box<RawValue>>,
+    missing: &'a [Uri],
+}
+
+/// What a client missed, as the log has it.
+pub(crate) fn replay(
+    id: &RequestId,
+    envelopes: Vec<String>,
+    missing: &[Uri],
+) -> Result<String, encode::EncodeError> {
+    let actions = envelopes.into_iter().map(RawValue::from_string);
+    let result = Replay {
+        kind: "replay",
+        actions: actions.collect::<Result<_, _>>()?,
+        missing,
+    };
+    encode::success(id, &result)
+}

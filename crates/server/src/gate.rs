@@ -1,0 +1,248 @@
+//! Who gets in. Decided at the upgrade, before a word of the protocol.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use subtle::ConstantTimeEq;
+
+/// Web pages of VS Code on the desktop.
+const VSCODE: &str = "vscode-file://vscode-app";
+
+/// What it takes to get in.
+#[derive(Debug, Clone)]
+pub(crate) struct Gate {
+    pub(crate) token: String,
+    pub(crate) address: SocketAddr,
+    pub(crate) origins: Vec<String>,
+    pub(crate) hosts: Vec<String>,
+}
+
+/// Why somebody does not get in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// A web page that has no business here.
+    Origin,
+    /// A name that is not this host's: a page that had its name pointed here.
+    Host,
+    /// No token, or a wrong one.
+    Token,
+}
+
+impl Refused {
+    pub(crate) fn status(self) -> StatusCode {
+        match self {
+            Refused::Origin | Refused::Host => StatusCode::FORBIDDEN,
+            Refused::Token => StatusCode::UNAUTHORIZED,
+        }
+    }
+
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Refused::Origin => "this origin is not allowed to connect\n",
+            Refused::Host => "this is not the name of this host\n",
+            Refused::Token => "a token is needed: `?tkn=…` or `Authorization: Bearer …`\n",
+        }
+    }
+}
+
+impl Gate {
+    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
+        self.check_host(headers)?;
+        self.check_origin(headers)?;
+        let given = bearer(headers).or_else(|| query(uri)).unwrap_or_default();
+        // Takes as long for a wrong token as for a right one.
+        if bool::from(given.as_bytes().ct_eq(self.token.as_bytes())) {
+            Ok(())
+        } else {
+            Err(Refused::Token)
+        }
+    }
+
+    fn check_host(&self, headers: &HeaderMap) -> Result<(), Refused> {
+        let host = headers
+            .get(header::HOST)
+            .and_then(|host| host.to_str().ok());
+        let host = host.ok_or(Refused::Host)?;
+        if self.hosts.iter().any(|allowed| allowed == host) {
+            return Ok(());
+        }
+        let name = host.rsplit_once(':').map_or(host, |(name, port)| {
+            let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
+            if is_port { name } else { host }
+        });
+        let name = name.trim_start_matches('[').trim_end_matches(']');
+        let known = match name.parse::<IpAddr>() {
+            Ok(ip) => ip.is_loopback() || ip == self.address.ip(),
+            Err(_) => name.eq_ignore_ascii_case("localhost"),
+        };
+        if known { Ok(()) } else { Err(Refused::Host) }
+    }
+
+    /// A native client sends no origin; a page of the host itself sends the
+    /// host's.
+    fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refused> {
+        let Some(origin) = headers.get(header::ORIGIN) else {
+            return Ok(());
+        };
+        let origin = origin.to_str().map_err(|_| Refused::Origin)?;
+        let port = self.address.port();
+        let own = [
+            format!("http://{}", self.address),
+            format!("http://localhost:{port}"),
+        ];
+        let known = origin == VSCODE
+            || own.iter().any(|own| own == origin)
+            || self.origins.iter().any(|allowed| allowed == origin);
+        if known { Ok(()) } else { Err(Refused::Origin) }
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    value.strip_prefix("Bearer ")
+}
+
+fn query(uri: &Uri) -> Option<&str> {
+    let mut pairs = uri.query()?.split('&');
+    pairs.find_map(|pair| pair.strip_prefix("tkn="))
+}
+
+/// The token of a data directory, made the first time.
+pub(crate) fn token(directory: &Path) -> io::Result<String> {
+    let path = directory.join("token");
+    match std::fs::read_to_string(&path) {
+        Ok(token) if token.trim().len() >= 32 => return Ok(token.trim().to_owned()),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    write_private(&path, &token)?;
+    Ok(token)
+}
+
+/// Writes a file that only its owner can read, whole or not at all.
+pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    use std::io::Write;
+    let new = path.with_extension("new");
+    let mut options = std::fs::File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(new, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate() -> Gate {
+        Gate {
+            token: "secret".to_owned(),
+            address: "127.0.0.1:8080".parse().unwrap(),
+            origins: vec!["https://allowed.example".to_owned()],
+            hosts: vec!["host.example:8080".to_owned()],
+        }
+    }
+
+    fn check(uri: &str, headers: &[(&str, &str)]) -> Result<(), Refused> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            let name: header::HeaderName = name.parse().unwrap();
+            map.insert(name, value.parse().unwrap());
+        }
+        gate().check(&uri.parse().unwrap(), &map)
+    }
+
+    /// SEC-3, TRN-7.
+    #[test]
+    fn a_token_opens_the_gate_and_nothing_else_does() {
+        let host = ("host", "127.0.0.1:8080");
+        assert_eq!(check("/?tkn=secret", &[host]), Ok(()));
+        assert_eq!(check("/?a=b&tkn=secret", &[host]), Ok(()));
+        let bearer = ("authorization", "Bearer secret");
+        assert_eq!(check("/", &[host, bearer]), Ok(()));
+        for uri in [
+            "/",
+            "/?tkn=",
+            "/?tkn=secre",
+            "/?tkn=secrets",
+            "/?tkn=SECRET",
+        ] {
+            assert_eq!(check(uri, &[host]), Err(Refused::Token), "{uri}");
+        }
+        let basic = ("authorization", "Basic secret");
+        assert_eq!(check("/", &[host, basic]), Err(Refused::Token));
+    }
+
+    #[test]
+    fn pages_of_others_stay_outside() {
+        let host = ("host", "localhost:8080");
+        let with = |origin| check("/?tkn=secret", &[host, ("origin", origin)]);
+        assert_eq!(with("http://127.0.0.1:8080"), Ok(()));
+        assert_eq!(with("http://localhost:8080"), Ok(()));
+        assert_eq!(with("vscode-file://vscode-app"), Ok(()));
+        assert_eq!(with("https://allowed.example"), Ok(()));
+        for origin in [
+            "https://evil.example",
+            "null",
+            "http://127.0.0.1:9",
+            "http://localhost:8080.evil.example",
+        ] {
+            assert_eq!(with(origin), Err(Refused::Origin), "{origin}");
+        }
+    }
+
+    /// A page can have its own name pointed at this machine.
+    #[test]
+    fn names_of_others_stay_outside() {
+        let with = |host| check("/?tkn=secret", &[("host", host)]);
+        for host in [
+            "127.0.0.1:8080",
+            "localhost",
+            "LOCALHOST:1",
+            "[::1]:8080",
+            "127.9.9.9",
+            "host.example:8080",
+        ] {
+            assert_eq!(with(host), Ok(()), "{host}");
+        }
+        for host in [
+            "evil.example",
+            "evil.example:8080",
+            "192.0.2.1:8080",
+            "localhost.evil.example",
+            "",
+        ] {
+            assert_eq!(with(host), Err(Refused::Host), "{host}");
+        }
+        assert_eq!(check("/?tkn=secret", &[]), Err(Refused::Host));
+    }
+
+    #[test]
+    fn the_token_is_made_once_and_private() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = token(directory.path()).unwrap();
+        assert_eq!(first.len(), 64);
+        assert_eq!(token(directory.path()).unwrap(), first);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = directory
+                .path()
+                .join("token")
+                .metadata()
+                .unwrap()
+                .permissions()
+                .mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What waits to be sent to one connection.
+//!
+//! One FIFO for each connection, so that answers, actions and notifications
+//! leave in the order the host decided (TRN-8). It is bounded twice, in
+//! messages and in bytes. When it is full, the connection is closed with code
+//! 1013 and the client resumes by `reconnect`: nothing is ever skipped in
+//! silence, and nobody else waits (TRN-9).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use agenthost_core::Answer;
+use agenthost_protocol::rpc::RequestId;
+use axum::extract::ws::Utf8Bytes;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Most messages that wait, however small they are.
+const MESSAGES: usize = 4_096;
+
+/// Something to send.
+#[derive(Debug)]
+pub(crate) enum Outgoing {
+    /// As it is; shared by everyone it goes to.
+    Text(Utf8Bytes),
+    /// An answer, encoded by the connection that it goes to: a snapshot can be
+    /// large, and the loop has no time for that.
+    Answer(RequestId, Box<Answer>),
+    /// The end, once all before it is sent.
+    Close,
+}
+
+/// The loop's end of an outbox.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    queue: mpsc::Sender<Outgoing>,
+    waiting: Arc<AtomicUsize>,
+    most: usize,
+    overflow: CancellationToken,
+}
+
+/// The connection's end of an outbox.
+#[derive(Debug)]
+pub(crate) struct Outlet {
+    queue: mpsc::Receiver<Outgoing>,
+    waiting: Arc<AtomicUsize>,
+    /// Set when the outbox overflowed.
+    pub(crate) overflow: CancellationToken,
+}
+
+/// The connection can't keep up; it is being closed.
+#[derive(Debug)]
+pub(crate) struct Overflow;
+
+pub(crate) fn outbox(most: usize) -> (Outbox, Outlet) {
+    let (sender, receiver) = mpsc::channel(MESSAGES);
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let overflow = CancellationToken::new();
+    let outbox = Outbox {
+        queue: sender,
+        waiting: Arc::clone(&waiting),
+        most,
+        overflow: overflow.clone(),
+    };
+    let outlet = Outlet {
+        queue: receiver,
+        waiting,
+        overflow,
+    };
+    (outbox, outlet)
+}
+
+impl Outbox {
+    /// Puts something at the end. Never waits.
+    pub(crate) fn push(&self, outgoing: Outgoing) -> Result<(), Overflow> {
+        let size = size(&outgoing);
+        let before = self.waiting.fetch_add(size, Ordering::Relaxed);
+        // Something large goes through when nothing else waits, or it never
+        // could.
+        let fits = before == 0 || before + size <= self.most;
+        if !fits || self.queue.try_send(outgoing).is_err() {
+            self.overflow.cancel();
+            return Err(Overflow);
+        }
+        Ok(())
+    }
+}
+
+impl Outlet {
+    /// The next thing to send; `None` when there will be no more.
+    pub(crate) async fn next(&mut self) -> Option<Outgoing> {
+        let outgoing = self.queue.recv().await?;
+        self.waiting.fetch_sub(size(&outgoing), Ordering::Relaxed);
+        Some(outgoing)
+    }
+}
+
+fn size(outgoing: &Outgoing) -> usize {
+    match outgoing {
+        Outgoing::Text(text) => text.len(),
+        // A pointer to a state that the host has anyway.
+        Outgoing::Answer(..) => 1_024,
+        Outgoing::Close => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(length: usize) -> Outgoing {
+        Outgoing::Text("x".repeat(length).into())
+    }
+
+    #[tokio::test]
+    async fn a_full_outbox_says_so_once_and_for_all() {
+        let (outbox, mut outlet) = outbox(100);
+        assert!(outbox.push(text(60)).is_ok());
+        assert!(outbox.push(text(40)).is_ok());
+        assert!(!outlet.overflow.is_cancelled());
+        assert!(outlet.next().await.is_some());
+        assert!(outbox.push(text(60)).is_ok());
+        assert!(outbox.push(text(1)).is_err());
+        assert!(outlet.overflow.is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn one_large_message_goes_through_alone() {
+        let (outbox, mut outlet) = outbox(100);
+        assert!(outbox.push(text(1_000)).is_ok());
+        assert!(outlet.next().await.is_some());
+        assert!(outbox.push(text(1_000)).is_ok());
+        assert!(outbox.push(text(1)).is_err());
+    }
+
+    #[tokio::test]
+    async fn many_small_messages_are_bounded_too() {
+        let (outbox, _outlet) = outbox(usize::MAX);
+        let taken = (0..10_000).take_while(|_| outbox.push(text(1)).is_ok());
+        assert_eq!(taken.count(), MESSAGES);
+    }
+}

@@ -1,0 +1,80 @@
+//! Who gets in, over a real socket (SEC-3).
+
+use agenthost_server::{ServeError, serve};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::room::{config, start};
+
+async fn status(server: &agenthost_server::Server, path: &str, headers: &str) -> String {
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let request = format!(
+        "GET {path} HTTP/1.1\r\n{headers}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut buffer = vec![0; 64];
+    let count = stream.read(&mut buffer).await.unwrap();
+    let text = String::from_utf8_lossy(&buffer[..count]).into_owned();
+    text.split(' ').nth(1).unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn nobody_gets_in_without_a_token_or_from_elsewhere() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let host = format!("Host: {}\r\n", server.address);
+    let good = format!("/?tkn={}", server.token);
+    assert_eq!(status(&server, &good, &host).await, "101");
+    let bearer = format!("{host}Authorization: Bearer {}\r\n", server.token);
+    assert_eq!(status(&server, "/", &bearer).await, "101");
+    assert_eq!(status(&server, "/", &host).await, "401");
+    assert_eq!(status(&server, "/?tkn=wrong", &host).await, "401");
+    let evil = format!("{host}Origin: https://evil.example\r\n");
+    assert_eq!(status(&server, &good, &evil).await, "403");
+    let page = format!("{host}Origin: http://{}\r\n", server.address);
+    assert_eq!(status(&server, &good, &page).await, "101");
+    assert_eq!(
+        status(&server, &good, "Host: evil.example\r\n").await,
+        "403"
+    );
+    assert_eq!(status(&server, "/healthz", &host).await, "200");
+    assert_eq!(status(&server, "/nowhere", &host).await, "404");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn connections_are_bounded() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = config(directory.path());
+    config.limits.connections = 2;
+    let server = serve(config).await.unwrap();
+    let first = crate::raw::Raw::connect(&server).await;
+    let _second = crate::raw::Raw::connect(&server).await;
+    let host = format!("Host: {}\r\n", server.address);
+    let good = format!("/?tkn={}", server.token);
+    assert_eq!(status(&server, &good, &host).await, "503");
+    drop(first);
+    // The place is free once the host has noticed.
+    while status(&server, &good, &host).await != "101" {
+        tokio::task::yield_now().await;
+    }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_does_not_start_where_others_could_listen_in() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut elsewhere = config(directory.path());
+    elsewhere.listen = "0.0.0.0:0".parse().unwrap();
+    let refused = serve(elsewhere).await.unwrap_err();
+    assert!(matches!(refused, ServeError::NotLoopback(_)), "{refused}");
+
+    let first = start(directory.path()).await;
+    let second = serve(config(directory.path())).await.unwrap_err();
+    assert!(
+        second.to_string().contains("is in use by process"),
+        "{second}"
+    );
+    first.stop().await.unwrap();
+    start(directory.path()).await.stop().await.unwrap();
+}

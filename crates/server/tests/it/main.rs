@@ -1,0 +1,13 @@
+//! The server with real sockets, a real log, and the official client.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod gate;
+mod official;
+mod raw;
+mod room;
+mod slow;

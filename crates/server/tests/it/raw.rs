@@ -1,0 +1,166 @@
+//! What no proper client would say.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::room::{address, start};
+
+type Socket =
+    tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<tokio::net::TcpStream>>;
+
+pub(crate) struct Raw(pub(crate) Socket);
+
+impl Raw {
+    pub(crate) async fn connect(server: &agenthost_server::Server) -> Self {
+        let (socket, _) = tokio_tungstenite::connect_async(address(server))
+            .await
+            .unwrap();
+        Raw(socket)
+    }
+
+    pub(crate) async fn say(&mut self, text: &str) {
+        self.0.send(Message::text(text)).await.unwrap();
+    }
+
+    /// The next message, as JSON; `None` when the connection is closed.
+    pub(crate) async fn hear(&mut self) -> Option<Value> {
+        loop {
+            let next = tokio::time::timeout(Duration::from_secs(20), self.0.next());
+            match next.await.unwrap()? {
+                Ok(Message::Text(text)) => return Some(serde_json::from_str(&text).unwrap()),
+                Ok(Message::Close(_)) | Err(_) => return None,
+                Ok(_) => {}
+            }
+        }
+    }
+
+    pub(crate) async fn ask(&mut self, text: &str) -> Value {
+        self.say(text).await;
+        self.hear().await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn garbage_gets_an_error_and_the_connection_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let mut raw = Raw::connect(&server).await;
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    let cases = [
+        ("{", -32700, Value::Null),
+        ("", -32700, Value::Null),
+        (deep.as_str(), -32700, Value::Null),
+        ("[]", -32600, Value::Null),
+        ("42", -32600, Value::Null),
+        (
+            r#"{"jsonrpc":"1.0","id":"x","method":"ping"}"#,
+            -32600,
+            json!("x"),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1.5,"method":"nope"}"#,
+            -32601,
+            json!(1.5),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":"y","method":"subscribe"}"#,
+            -32602,
+            json!("y"),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":2,"method":"listSessions","params":{"channel":"ahp-root://"}}"#,
+            -32600,
+            json!(2),
+        ),
+    ];
+    for (text, code, id) in cases {
+        let answer = raw.ask(text).await;
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+        assert_eq!(answer["id"], id);
+    }
+    // Notifications nobody knows, and answers nobody waits for, are ignored.
+    raw.say(r#"{"jsonrpc":"2.0","method":"whatever"}"#).await;
+    raw.say(r#"{"jsonrpc":"2.0","id":9,"result":null}"#).await;
+    let ping = raw
+        .ask(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#)
+        .await;
+    assert_eq!(ping, json!({"jsonrpc": "2.0", "id": "p", "result": null}));
+    // Text as bytes is text (TRN-3).
+    let bytes = br#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#.to_vec();
+    raw.0.send(Message::binary(bytes)).await.unwrap();
+    assert_eq!(raw.hear().await.unwrap()["id"], 7);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_large_costs_the_connection_and_nothing_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let mut large = Raw::connect(&server).await;
+    let text = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"{}"}}"#,
+        "x".repeat(17 << 20)
+    );
+    // It may be cut off while it still sends.
+    drop(large.0.send(Message::text(text)).await);
+    assert!(large.hear().await.is_none());
+    let mut other = Raw::connect(&server).await;
+    let ping = other
+        .ask(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#)
+        .await;
+    assert_eq!(ping["result"], Value::Null);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_version_that_is_not_spoken_ends_the_connection() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let mut raw = Raw::connect(&server).await;
+    let answer = raw
+        .ask(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"channel":"ahp-root://","protocolVersions":["9.0.0"],"clientId":"a"}}"#)
+        .await;
+    assert_eq!(answer["error"]["code"], -32005);
+    assert_eq!(
+        answer["error"]["data"]["supportedVersions"],
+        json!(["^1.0.0"])
+    );
+    assert!(raw.hear().await.is_none());
+    server.stop().await.unwrap();
+}
+
+/// TRN-8: answers and actions leave in the order the host decided.
+#[tokio::test]
+async fn a_snapshot_comes_before_what_follows_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let mut raw = Raw::connect(&server).await;
+    let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"channel":"ahp-root://","protocolVersions":["1.0.0"],"clientId":"a"}}"#;
+    raw.ask(initialize).await;
+    raw.say(r#"{"jsonrpc":"2.0","id":2,"method":"createSession","params":{"channel":"s:/1"}}"#)
+        .await;
+    raw.say(r#"{"jsonrpc":"2.0","id":3,"method":"subscribe","params":{"channel":"s:/1"}}"#)
+        .await;
+    for title in ["one", "two", "three"] {
+        raw.say(&format!(r#"{{"jsonrpc":"2.0","method":"dispatchAction","params":{{"channel":"s:/1","clientSeq":1,"action":{{"type":"session/titleChanged","title":"{title}"}}}}}}"#)).await;
+    }
+    assert_eq!(raw.hear().await.unwrap()["id"], 2);
+    let snapshot = raw.hear().await.unwrap();
+    assert_eq!(snapshot["id"], 3);
+    let mut last = snapshot["result"]["snapshot"]["fromSeq"].as_u64().unwrap();
+    let mut titles = Vec::new();
+    while titles.len() < 3 {
+        let message = raw.hear().await.unwrap();
+        let seq = message["params"]["serverSeq"].as_u64().unwrap();
+        assert!(seq > last);
+        last = seq;
+        if let Some(title) = message["params"]["action"]["title"].as_str() {
+            titles.push(title.to_owned());
+        }
+    }
+    assert_eq!(titles, ["one", "two", "three"]);
+    server.stop().await.unwrap();
+}

@@ -1,0 +1,182 @@
+//! A server on a directory, and the official client to talk to it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::uri::Uri;
+use agenthost_server::{Server, ServerConfig, ServerLimits, serve};
+use agenthost_store::{Durability, Retention};
+use ahp::reducers::apply_action_to_chat;
+use ahp::{Client, ClientConfig, SubscriptionEvent};
+use ahp_types::actions::StateAction;
+use ahp_types::state::{ChatState, SnapshotState};
+use serde_json::{Value, json};
+
+pub(crate) const SESSION: &str = "ahp-session:/s1";
+
+pub(crate) fn chat_uri() -> String {
+    agenthost_core::uris::default_chat(&Uri::from(SESSION)).to_string()
+}
+
+pub(crate) fn config(directory: &Path) -> ServerConfig {
+    ServerConfig {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        data_directory: directory.to_owned(),
+        allowed_origins: Vec::new(),
+        allowed_hosts: Vec::new(),
+        durability: Durability::Process,
+        retention: Retention {
+            actions: 100_000,
+            age: Millis(i64::MAX),
+        },
+        limits: ServerLimits::default(),
+    }
+}
+
+pub(crate) async fn start(directory: &Path) -> Server {
+    serve(config(directory)).await.unwrap()
+}
+
+pub(crate) fn address(server: &Server) -> String {
+    format!("{}?tkn={}", server.url(), server.token)
+}
+
+/// An official client, past its transport.
+pub(crate) async fn connect(server: &Server) -> Client {
+    let transport = ahp_ws::WebSocketTransport::connect(&address(server))
+        .await
+        .unwrap();
+    Client::connect(transport, ClientConfig::default())
+        .await
+        .unwrap()
+}
+
+/// An official client, past its handshake.
+pub(crate) async fn join(server: &Server, name: &str) -> Client {
+    let client = connect(server).await;
+    let root = vec!["ahp-root://".to_owned()];
+    let versions = vec![ahp_types::PROTOCOL_VERSION.to_owned()];
+    let result = client
+        .initialize(name.to_owned(), versions, root)
+        .await
+        .unwrap();
+    assert_eq!(result.protocol_version, "1.0.0");
+    assert!(matches!(result.snapshots[0].state, SnapshotState::Root(_)));
+    client
+}
+
+/// A mirror of a chat, kept by the official reducers.
+pub(crate) struct Mirror {
+    pub(crate) chat: ChatState,
+    pub(crate) seen: i64,
+    subscription: ahp::SessionSubscription,
+}
+
+impl Mirror {
+    pub(crate) async fn open(client: &Client) -> Self {
+        let (result, subscription) = client.subscribe(chat_uri()).await.unwrap();
+        let snapshot = result.snapshot.unwrap();
+        let SnapshotState::Chat(chat) = snapshot.state else {
+            panic!("expected a chat");
+        };
+        Mirror {
+            chat: *chat,
+            seen: snapshot.from_seq,
+            subscription,
+        }
+    }
+
+    /// A mirror that goes on where it was, on another connection.
+    pub(crate) async fn resume(self, client: &Client) -> Self {
+        Mirror {
+            subscription: client.attach_subscription(&chat_uri()).await,
+            ..self
+        }
+    }
+
+    /// The next action, applied.
+    pub(crate) async fn next(&mut self) -> StateAction {
+        let event = tokio::time::timeout(Duration::from_secs(20), self.subscription.recv());
+        let Some(SubscriptionEvent::Action(envelope)) = event.await.unwrap() else {
+            panic!("the connection ended");
+        };
+        assert_eq!(envelope.rejection_reason, None);
+        self.apply(&envelope.action, envelope.server_seq as i64);
+        envelope.action
+    }
+
+    pub(crate) fn apply(&mut self, action: &StateAction, seq: i64) {
+        assert!(seq > self.seen);
+        self.seen = seq;
+        apply_action_to_chat(&mut self.chat, action);
+    }
+
+    pub(crate) async fn until(&mut self, wanted: impl Fn(&StateAction) -> bool) -> StateAction {
+        loop {
+            let action = self.next().await;
+            if wanted(&action) {
+                return action;
+            }
+        }
+    }
+
+    pub(crate) async fn until_end(&mut self) {
+        self.until(|action| {
+            matches!(
+                action,
+                StateAction::ChatTurnComplete(_)
+                    | StateAction::ChatTurnCancelled(_)
+                    | StateAction::ChatError(_)
+            )
+        })
+        .await;
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::to_value(&self.chat).unwrap()
+    }
+}
+
+pub(crate) async fn create_session(client: &Client) {
+    let (_, mut root) = client.subscribe("ahp-root://".to_owned()).await.unwrap();
+    let params = json!({"channel": SESSION, "workingDirectories": ["file:///tmp"]});
+    let () = client.request("createSession", params).await.unwrap();
+    // The catalogue tells of it.
+    loop {
+        match root.recv().await.unwrap() {
+            SubscriptionEvent::SessionAdded(added) => {
+                assert_eq!(added.summary.resource, SESSION);
+                break;
+            }
+            _ => continue,
+        }
+    }
+    let (result, mut session) = client.subscribe(SESSION.to_owned()).await.unwrap();
+    let state = serde_json::to_value(result.snapshot.unwrap().state).unwrap();
+    if state["lifecycle"] == "ready" {
+        return;
+    }
+    loop {
+        if let Some(SubscriptionEvent::Action(envelope)) = session.recv().await
+            && matches!(envelope.action, StateAction::SessionReady(_))
+        {
+            return;
+        }
+    }
+}
+
+pub(crate) async fn dispatch(client: &Client, action: Value) {
+    let action: StateAction = serde_json::from_value(action).unwrap();
+    assert!(!matches!(action, StateAction::Unknown(_)));
+    client.dispatch(chat_uri(), action).await.unwrap();
+}
+
+pub(crate) async fn start_turn(client: &Client, turn: &str, text: &str) {
+    let message = json!({"text": text, "origin": {"kind": "user"}});
+    dispatch(client, json!({"type": "chat/turnStarted", "turnId": turn, "startedAt": "2026-01-05T09:00:00Z", "message": message})).await;
+}
+
+pub(crate) async fn approve(client: &Client, turn: &str, option: &str) {
+    dispatch(client, json!({"type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": "command", "approved": true, "confirmed": "user-action", "selectedOptionId": option})).await;
+}
