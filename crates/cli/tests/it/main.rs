@@ -1,6 +1,13 @@
 //! The command as a person uses it.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod killed;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};

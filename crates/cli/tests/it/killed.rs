@@ -1,0 +1,258 @@
+//! `kill -9` under load: what a client has seen is there, and it goes on
+//! exactly where it was.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use agenthost_protocol::action::{ReceivedAction, ReceivedEnvelope};
+use agenthost_protocol::channel::{ChannelState, Snapshot};
+use agenthost_protocol::wire::{Document, Json, Limits, Wire};
+use futures_util::{SinkExt, StreamExt};
+use serde_json::json;
+use tokio_tungstenite::tungstenite::Message;
+
+const SESSION: &str = "ahp-session:/s1";
+/// The default chat of that session, as every client computes it.
+const CHAT: &str = "ahp-chat://default/YWhwLXNlc3Npb246L3Mx";
+
+/// How often the host is killed. `KILLS=1000` for a long run.
+const KILLS: u32 = 50;
+
+type Socket =
+    tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<tokio::net::TcpStream>>;
+
+struct Host {
+    child: Child,
+    url: String,
+}
+
+impl Host {
+    async fn start(directory: &Path) -> Self {
+        let ready_file = directory.join("ready.json");
+        // What is left of the last host must not be taken for this one's.
+        drop(std::fs::remove_file(&ready_file));
+        let command = Command::new(env!("CARGO_BIN_EXE_agenthost"))
+            .args(["serve", "--data-dir"])
+            .arg(directory.join("data"))
+            .arg("--ready-file")
+            .arg(&ready_file)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let mut host = Host {
+            child: command.unwrap(),
+            url: String::new(),
+        };
+        for _ in 0..2_000 {
+            if let Ok(text) = std::fs::read_to_string(&ready_file) {
+                let ready: Json = serde_json::from_str(&text).unwrap();
+                let (url, token) = (ready["url"].as_str(), ready["token"].as_str());
+                host.url = format!("{}?tkn={}", url.unwrap(), token.unwrap());
+                return host;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("the host did not start");
+    }
+}
+
+/// SIGKILL: no farewell, no flush.
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+/// A client that mirrors the chat and remembers everything it was told.
+struct Client {
+    socket: Socket,
+    requests: u64,
+    chat: Option<ChannelState>,
+    seen: u64,
+    told: BTreeMap<u64, Json>,
+}
+
+impl Client {
+    async fn connect(host: &Host) -> Self {
+        let (socket, _) = tokio_tungstenite::connect_async(&host.url).await.unwrap();
+        Client {
+            socket,
+            requests: 0,
+            chat: None,
+            seen: 0,
+            told: BTreeMap::new(),
+        }
+    }
+
+    async fn send(&mut self, message: Json) {
+        self.socket
+            .send(Message::text(message.to_string()))
+            .await
+            .unwrap();
+    }
+
+    /// The next message; actions are applied on the way.
+    async fn hear(&mut self) -> Option<Json> {
+        loop {
+            let next = tokio::time::timeout(Duration::from_secs(20), self.socket.next());
+            match next.await.unwrap()? {
+                Ok(Message::Text(text)) => {
+                    let json: Json = serde_json::from_str(&text).unwrap();
+                    if json["method"] == "action" {
+                        self.apply(&json["params"]);
+                    }
+                    return Some(json);
+                }
+                Ok(Message::Close(_)) | Err(_) => return None,
+                Ok(_) => {}
+            }
+        }
+    }
+
+    fn apply(&mut self, envelope: &Json) {
+        let text = envelope.to_string();
+        let document = Document::parse(&text, Limits::STATE).unwrap();
+        let read = ReceivedEnvelope::decode(document.root()).unwrap();
+        let seq = read.server_seq.0;
+        assert!(seq > self.seen, "{seq} after {}", self.seen);
+        self.seen = seq;
+        assert_eq!(read.rejection_reason, None, "{text}");
+        let ReceivedAction::Valid(action) = read.action else {
+            panic!("not an action: {text}");
+        };
+        self.told.insert(seq, envelope.clone());
+        let _outcome = self.chat.as_mut().unwrap().reduce(&action);
+    }
+
+    async fn ask(&mut self, method: &str, params: Json) -> Json {
+        self.requests += 1;
+        let id = self.requests;
+        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .await;
+        loop {
+            let message = self.hear().await.unwrap();
+            if message["id"] == id {
+                assert_eq!(message.get("error"), None, "{message}");
+                return message["result"].clone();
+            }
+        }
+    }
+
+    async fn initialize(&mut self, name: &str) {
+        let params =
+            json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": name});
+        self.ask("initialize", params).await;
+    }
+
+    async fn subscribe(&mut self) {
+        let result = self.ask("subscribe", json!({"channel": CHAT})).await;
+        let text = result["snapshot"].to_string();
+        let document = Document::parse(&text, Limits::STATE).unwrap();
+        let snapshot = Snapshot::decode(document.root()).unwrap();
+        self.seen = snapshot.from_seq.0;
+        self.chat = Some(snapshot.state);
+    }
+
+    async fn dispatch(&mut self, action: Json) {
+        let params = json!({"channel": CHAT, "clientSeq": 1, "action": action});
+        self.send(json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params}))
+            .await;
+    }
+
+    async fn until(&mut self, kind: &str) {
+        loop {
+            let message = self.hear().await.unwrap();
+            if message["params"]["action"]["type"] == kind {
+                return;
+            }
+        }
+    }
+
+    fn text(&self) -> Json {
+        serde_json::to_value(self.chat.as_ref().unwrap()).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn nothing_that_was_seen_is_lost() {
+    let kills = std::env::var("KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    let mut host = Host::start(directory.path()).await;
+    let mut client = Client::connect(&host).await;
+    client.initialize("a").await;
+    let session = json!({"channel": SESSION, "workingDirectories": ["file:///tmp"]});
+    client.ask("createSession", session).await;
+    client.subscribe().await;
+
+    for round in 0..kills {
+        // A turn that streams text of its own; it is ready once it starts.
+        let turn = format!("turn-{round}");
+        let message = json!({"text": format!("seq 2000; sleep 5"), "origin": {"kind": "user"}});
+        let start = json!({"type": "chat/turnStarted", "turnId": turn, "startedAt": "2026-01-05T09:00:00Z", "message": message});
+        let queued = json!({"type": "chat/pendingMessageSet", "kind": "queued", "id": format!("m{round}"), "message": {"text": "help", "origin": {"kind": "user"}}});
+        client.dispatch(start).await;
+        client.dispatch(queued).await;
+        client.until("chat/toolCallReady").await;
+        client.dispatch(json!({"type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": "command", "approved": true})).await;
+        client.until("chat/toolCallContentChanged").await;
+        // Drafts keep the chat busy; the kill comes among them.
+        for n in 0..20 + round % 7 {
+            let draft = json!({"text": format!("draft {round} {n}"), "origin": {"kind": "user"}});
+            client
+                .dispatch(json!({"type": "chat/draftChanged", "draft": draft}))
+                .await;
+            if n % 3 == 0 {
+                client.until("chat/draftChanged").await;
+            }
+        }
+        drop(host);
+        // What had left the host was seen, too.
+        while client.hear().await.is_some() {}
+
+        host = Host::start(directory.path()).await;
+        let mut again = Client::connect(&host).await;
+        let (chat, seen, told) = (client.chat.take(), client.seen, client.told);
+        (again.chat, again.seen, again.told) = (chat, seen, told);
+        let params = json!({"channel": "ahp-root://", "clientId": "a", "lastSeenServerSeq": seen, "subscriptions": [CHAT]});
+        let missed = again.ask("reconnect", params).await;
+        assert_eq!(missed["type"], "replay", "round {round}");
+        for envelope in missed["actions"].as_array().unwrap() {
+            again.apply(envelope);
+        }
+        client = again;
+
+        // A fresh look shows what the mirror has.
+        let mut other = Client::connect(&host).await;
+        other.initialize("b").await;
+        other.subscribe().await;
+        assert_eq!(client.text(), other.text(), "round {round}");
+        let turns = client.text()["turns"].as_array().unwrap().clone();
+        assert_eq!(turns.last().unwrap()["state"], "error");
+        assert_eq!(turns.last().unwrap()["id"], turn.as_str());
+        // The queue waits, nothing in it twice.
+        let queue = client.text()["queuedMessages"].as_array().unwrap().len();
+        assert_eq!(queue, round as usize + 1);
+    }
+
+    // Everything that was ever told is in the log, as it was told.
+    let mut other = Client::connect(&host).await;
+    let params = json!({"channel": "ahp-root://", "clientId": "b", "lastSeenServerSeq": 2, "subscriptions": [CHAT]});
+    let all = other.ask("reconnect", params).await;
+    let logged: BTreeMap<_, _> = all["actions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|envelope| (envelope["serverSeq"].as_u64().unwrap(), envelope.clone()))
+        .collect();
+    for (seq, envelope) in &client.told {
+        assert_eq!(
+            logged.get(seq),
+            Some(envelope),
+            "{seq} was seen and is lost"
+        );
+    }
+    assert!(client.told.len() > 8 * kills as usize);
+}
