@@ -116,12 +116,19 @@ impl Agents {
             events: events.clone(),
         });
         let task = self.tasks.spawn(async move {
-            if let Err(reason) = work.await {
-                let error = stop_error(&reason);
-                // A host that is gone needs no telling.
-                let told = events.send(AgentEvent::Stopped { error }).await;
-                told.unwrap_or_default();
-            }
+            // A task of its own, so that it can break without taking this one
+            // along; it ends with this one.
+            let mut agent = JoinSet::new();
+            agent.spawn(work);
+            let reason = match agent.join_next().await {
+                Some(Ok(Err(reason))) => reason,
+                Some(Err(error)) if error.is_panic() => "the agent broke".to_owned(),
+                Some(Ok(Ok(())) | Err(_)) | None => return,
+            };
+            let error = stop_error(&reason);
+            // A host that is gone needs no telling.
+            let told = events.send(AgentEvent::Stopped { error }).await;
+            told.unwrap_or_default();
         });
         if let Some(before) = self
             .working

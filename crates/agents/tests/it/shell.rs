@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use agenthost_agents::{Agents, ShellAgent};
+use agenthost_agents::{Agent, Agents, Session, SessionFuture, ShellAgent};
 use agenthost_core::Input;
 use agenthost_core::agent::{AgentCommand, AgentEvent};
 use agenthost_protocol::ids::ProviderId;
+use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::terminal::TerminalAction;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
@@ -218,4 +219,44 @@ async fn an_agent_that_is_not_there_has_stopped() {
     };
     assert_eq!(error.message, "there is no agent `nobody` here any more");
     assert_eq!(agents.infos().len(), 1);
+}
+
+/// An agent of one's own, and a bad one.
+struct Broken;
+
+impl Agent for Broken {
+    fn info(&self) -> AgentInfo {
+        AgentInfo {
+            provider: ProviderId::from("broken"),
+            ..ShellAgent.info()
+        }
+    }
+
+    fn work(&self, mut session: Session) -> SessionFuture {
+        Box::pin(async move {
+            session.commands.recv().await;
+            panic!("a mistake of the agent")
+        })
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_breaks_is_reported_and_nobody_else_notices() {
+    let (sender, mut inputs) = mpsc::channel(4);
+    let mut agents = Agents::new(sender);
+    agents.add(Broken);
+    let open = AgentCommand::Open {
+        directories: Vec::new(),
+        config: None,
+    };
+    let provider = ProviderId::from("broken");
+    assert!(agents.command(&session(), &provider, open).is_none());
+    let Some(Input::Agent {
+        event: AgentEvent::Stopped { error },
+        ..
+    }) = inputs.recv().await
+    else {
+        panic!("expected to be told");
+    };
+    assert_eq!(error.message, "the agent broke");
 }
