@@ -152,6 +152,11 @@ impl Host {
         self.clients.clients.keys().cloned().collect()
     }
 
+    /// The last number that was given out.
+    pub fn seq(&self) -> ServerSeq {
+        self.seq
+    }
+
     /// How long a client may be gone before it is forgotten.
     pub fn grace(&self) -> Millis {
         self.config.grace

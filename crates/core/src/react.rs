@@ -57,11 +57,9 @@ impl Host {
                 self.command(chat, prompt, out);
             }
             ChatAction::TurnCancelled(cancel) => {
-                let turn = cancel.turn_id.clone();
-                let chat_uri = chat.clone();
                 let cancel = AgentCommand::Cancel {
-                    chat: chat_uri,
-                    turn,
+                    chat: chat.clone(),
+                    turn: cancel.turn_id.clone(),
                 };
                 self.clear_activity(chat, out);
                 self.sync_chat(chat, out);

@@ -35,7 +35,6 @@ pub(crate) struct Driver {
     pub(crate) outboxes: BTreeMap<ConnectionId, Outbox>,
     pub(crate) timers: JoinSet<Input>,
     pub(crate) nonce: u128,
-    pub(crate) seq: ServerSeq,
     pub(crate) compacted: ServerSeq,
 }
 
@@ -146,40 +145,38 @@ impl Driver {
         }
     }
 
-    /// First the log, then the world.
-    fn carry_out(&mut self, out: Effects) -> Result<(), StoreError> {
-        let mut pending = vec![out];
-        while let Some(out) = pending.pop() {
+    /// First the log, then the world. What agents answer at once is the next
+    /// batch: kept and let out after this one, in the same order.
+    fn carry_out(&mut self, mut out: Effects) -> Result<(), StoreError> {
+        loop {
             if !out.writes.is_empty() {
                 self.keep(&out.writes)?;
             }
+            let mut answers = Vec::new();
             for effect in out.effects {
-                if let Some(input) = self.effect(effect)? {
-                    let mut more = Effects::default();
-                    self.step(input, &mut more)?;
-                    pending.push(more);
-                }
+                answers.extend(self.effect(effect)?);
+            }
+            if answers.is_empty() {
+                return Ok(());
+            }
+            out = Effects::default();
+            for input in answers {
+                self.step(input, &mut out)?;
             }
         }
-        Ok(())
     }
 
     fn keep(&mut self, writes: &[Write]) -> Result<(), StoreError> {
         let due = self.store.append(writes, now())?;
-        for write in writes {
-            match write {
-                Write::Action(envelope) => self.seq = envelope.server_seq,
-                Write::Number(seq) => self.seq = *seq,
-                _ => {}
-            }
-        }
+        // Every step so far is among the writes, so states are as of this.
+        let seq = self.host.seq();
         for channel in due {
             if let Some(state) = self.host.state(&channel) {
-                self.store.snapshot(&channel, state, self.seq)?;
+                self.store.snapshot(&channel, state, seq)?;
             }
         }
-        if self.seq.0 >= self.compacted.0 + COMPACT_EVERY {
-            self.compacted = self.seq;
+        if seq.0 >= self.compacted.0 + COMPACT_EVERY {
+            self.compacted = seq;
             let log_start = self.store.compact(self.retention, now())?;
             let env = self.env();
             let compacted = Input::Compacted { log_start };

@@ -1,6 +1,7 @@
 //! Effects as text.
 
 use agenthost_core::Answer;
+use agenthost_protocol::connection::ReconnectResult;
 use agenthost_protocol::rpc::{Null, RequestId, encode};
 use agenthost_protocol::uri::Uri;
 use serde::Serialize;
@@ -15,21 +16,10 @@ pub(crate) fn answer(id: &RequestId, answer: &Answer) -> Result<String, encode::
         Answer::Subscribe(result) => encode::success(id, result),
         Answer::ListSessions(result) => encode::success(id, result),
         Answer::Snapshots(result) => {
-            let result = Snapshots {
-                kind: "snapshot",
-                snapshots: &result.snapshots,
-            };
-            encode::success(id, &result)
+            encode::success(id, &ReconnectResult::Snapshot(result.clone()))
         }
-        Answer::Replay { missing, .. } => replay(id, Vec::new(), missing),
+        Answer::Replay { .. } => Err(serde::ser::Error::custom("a replay is read from the log")),
     }
-}
-
-#[derive(Serialize)]
-struct Snapshots<'a, T: Serialize> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    snapshots: &'a [T],
 }
 
 #[derive(Serialize)]

@@ -143,7 +143,6 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
         outboxes: BTreeMap::new(),
         timers: JoinSet::new(),
         nonce: random(),
-        seq,
         compacted: seq,
     };
     let stop = CancellationToken::new();
