@@ -46,13 +46,9 @@ impl Agents {
 
     /// Adds an agent; the first is the default one. One of the same name takes
     /// the place of the last.
-    pub fn add(&mut self, agent: impl Agent) {
+    pub fn add(&mut self, agent: Arc<dyn Agent>) {
         let provider = agent.info().provider;
-        if self
-            .agents
-            .insert(provider.clone(), Arc::new(agent))
-            .is_none()
-        {
+        if self.agents.insert(provider.clone(), agent).is_none() {
             self.order.push(provider);
         }
     }

@@ -2,9 +2,10 @@
 
 mod command;
 mod session;
+mod turn;
 
 use agenthost_protocol::ids::ProviderId;
-use agenthost_protocol::root::AgentInfo;
+use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapability};
 
 use crate::agent::{Agent, Session, SessionFuture};
 
@@ -21,7 +22,10 @@ impl Agent for ShellAgent {
             models: Vec::new(),
             protected_resources: None,
             customizations: None,
-            capabilities: None,
+            capabilities: Some(AgentCapabilities {
+                multiple_chats: Some(MultipleChatsCapability::default()),
+                multiple_working_directories: None,
+            }),
         }
     }
 

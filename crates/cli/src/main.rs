@@ -8,12 +8,18 @@
 //!
 //! **Where to start.** `main`, then the module of a command.
 
+mod config;
+mod doctor;
 mod output;
+mod place;
 mod reduce;
+mod run;
 mod serve;
+mod sessions;
 
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
@@ -26,28 +32,49 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Serve(serve::Arguments),
+    Run(run::Arguments),
+    Sessions(sessions::Arguments),
+    Doctor(doctor::Arguments),
     Reduce(reduce::Arguments),
 }
 
 const ABOUT: &str = "A host for coding agents, speaking the Agent Host Protocol";
 
 const EXAMPLES: &str = "\
-Without a command, agenthost serves.
+Without a command, agenthost serves: clients attach, and see the same sessions live.
 
 Examples:
-  agenthost serve --listen 127.0.0.1:8123 --data-dir ~/.agenthost
-  agenthost reduce crates/cli/examples/session.jsonl
-  agenthost reduce wire.jsonl --channel ahp-chat:/1 --until 120 --trace
-  some-recorder | agenthost reduce -";
+  agenthost serve --listen 127.0.0.1:8123     the host, where you want it
+  agenthost run \"ls -la\"                      one turn, in this terminal
+  agenthost sessions                          what there is
+  agenthost doctor                            what works, and what to do about the rest
+  agenthost reduce wire.jsonl                 the state that a log of actions makes";
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
-        Some(Command::Serve(arguments)) => serve::run(&arguments),
-        Some(Command::Reduce(arguments)) => reduce::run(&arguments),
-        None => serve::run(&serve::Arguments::default()),
-    };
-    result.unwrap_or_else(|error| {
+    let command = Arguments::parse().command;
+    let command = command.unwrap_or_else(|| Command::Serve(serve::Arguments::default()));
+    carry_out(command).unwrap_or_else(|error| {
         output::failure(&error);
         ExitCode::FAILURE
     })
+}
+
+fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
+    if let Command::Reduce(arguments) = command {
+        return reduce::run(&arguments);
+    }
+    let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
+    let result = runtime.block_on(async {
+        match command {
+            Command::Serve(arguments) => serve::run(arguments).await,
+            Command::Run(arguments) => run::run(arguments).await,
+            Command::Sessions(arguments) => sessions::run(arguments).await,
+            Command::Doctor(arguments) => doctor::run(arguments).await,
+            Command::Reduce(arguments) => reduce::run(&arguments),
+        }
+    });
+    // Somebody may still be waiting for a line of standard input that never
+    // comes.
+    runtime.shutdown_background();
+    result
 }

@@ -1,6 +1,6 @@
 //! Everything that is printed, and nothing else.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 
 /// Writes data to stdout. A reader that has seen enough, such as `head`, is
 /// no error.
@@ -16,9 +16,21 @@ pub(crate) fn data(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Tells a person something. What peers wrote may be in it, so nothing that
-/// would move the cursor gets through.
-pub(crate) fn note(text: &str) {
+/// Writes a piece of something longer to stdout, as it is.
+pub(crate) fn stream(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes());
+    Ok(written.and_then(|()| stdout.flush())?)
+}
+
+/// Text of an agent, without what would move the cursor or worse.
+pub(crate) fn visible(text: &str) -> String {
+    let keep = |letter: &char| !letter.is_control() || ['\n', '\t'].contains(letter);
+    text.chars().filter(keep).collect()
+}
+
+/// What peers wrote, on one line.
+pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for letter in text.chars() {
         if letter.is_control() {
@@ -27,20 +39,31 @@ pub(crate) fn note(text: &str) {
             plain.push(letter);
         }
     }
-    write_stderr(&plain);
+    plain
+}
+
+/// Tells a person something. What peers wrote may be in it, so nothing that
+/// would move the cursor gets through.
+pub(crate) fn note(text: &str) {
+    write_stderr(&plain(text));
 }
 
 /// Starts the log of what happens, on stderr.
-pub(crate) fn start_log(verbose: bool) {
+pub(crate) fn start_log(verbose: bool, json: bool) -> anyhow::Result<()> {
     let level = if verbose {
         tracing::Level::DEBUG
     } else {
         tracing::Level::WARN
     };
-    tracing_subscriber::fmt()
+    let log = tracing_subscriber::fmt()
         .with_max_level(level)
-        .with_writer(io::stderr)
-        .init();
+        .with_writer(io::stderr);
+    let started = if json {
+        log.json().try_init()
+    } else {
+        log.with_ansi(io::stderr().is_terminal()).try_init()
+    };
+    started.map_err(|error| anyhow::anyhow!("start the log: {error}"))
 }
 
 /// Tells a person why the command failed, with all causes.

@@ -4,27 +4,44 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use agenthost_protocol::number::Millis;
-use agenthost_server::{Server, ServerConfig, ServerLimits, serve};
-use agenthost_store::{Durability, Retention};
+use agenthost_server::{Server, ServerConfig, TlsFiles, WireLogConfig, serve};
+use agenthost_store::Durability;
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::output;
+use crate::place::Place;
 
 /// Run the host
 ///
 /// Listens for clients on this machine and keeps what it remembers in one
 /// directory. Stops on Ctrl-C, and goes on where it was when it is started
-/// again, also after a crash.
-#[derive(clap::Args)]
+/// again, also after a crash. What is said here wins over the configuration
+/// file.
+#[derive(clap::Args, Default)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
-    listen: SocketAddr,
-    /// Where to keep what is remembered [default: the data directory of the user]
-    #[arg(long, value_name = "DIR")]
-    data_dir: Option<PathBuf>,
+    /// Address to listen on; port 0 takes a free one [default: 127.0.0.1:0,
+    /// unless there is a --socket or --stdio]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Unix socket to listen on: one message a line, no token
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// Talk to one client on standard input and output: one message a line
+    #[arg(long)]
+    stdio: bool,
+    /// Certificate for --listen, a PEM file
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of the certificate, a PEM file
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Let --listen be an address that other machines can reach, without TLS
+    #[arg(long)]
+    allow_plain: bool,
+    #[command(flatten)]
+    place: Place,
     /// Write where it listens to this file, as JSON, once it does
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
@@ -34,97 +51,87 @@ pub(crate) struct Arguments {
     /// Say more about what happens; never what is said
     #[arg(long, short)]
     verbose: bool,
+    /// Say it in JSON, one object a line
+    #[arg(long)]
+    log_json: bool,
+    /// Record what kind of message goes where in this file, one JSON object a
+    /// line
+    #[arg(long, value_name = "FILE")]
+    wire_log: Option<PathBuf>,
+    /// Record whole messages: prompts, output, everything
+    #[arg(long, requires = "wire_log")]
+    wire_log_contents: bool,
 }
 
-impl Default for Arguments {
-    fn default() -> Self {
-        Arguments {
-            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            data_dir: None,
-            ready_file: None,
-            durable: false,
-            verbose: false,
-        }
-    }
-}
+const EXAMPLES: &str = "\
+Examples:
+  agenthost serve --listen 127.0.0.1:8123
+  agenthost serve --socket ~/.agenthost.sock
+  agenthost serve --listen 0.0.0.0:8123 --tls-cert cert.pem --tls-key key.pem
+  ssh box agenthost serve --stdio";
 
-/// Actions that a client may have missed and still be sent one by one.
-const KEPT_ACTIONS: u64 = 200_000;
-
-/// How long they are kept: thirty days.
-const KEPT_FOR: Millis = Millis(30 * 24 * 60 * 60 * 1_000);
-
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    output::start_log(arguments.verbose);
-    let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
-    runtime.block_on(host(arguments))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-async fn host(arguments: &Arguments) -> anyhow::Result<()> {
-    let data_directory = match &arguments.data_dir {
-        Some(directory) => directory.clone(),
-        None => default_directory()?,
-    };
-    let durability = if arguments.durable {
-        Durability::Power
-    } else {
-        Durability::Process
-    };
-    let mut server = serve(ServerConfig {
-        listen: arguments.listen,
-        data_directory: data_directory.clone(),
-        allowed_origins: Vec::new(),
-        allowed_hosts: Vec::new(),
-        durability,
-        retention: Retention {
-            actions: KEPT_ACTIONS,
-            age: KEPT_FOR,
-        },
-        limits: ServerLimits::default(),
-    })
-    .await?;
-    if let Some(path) = &arguments.ready_file {
-        let wrote = server.write_ready_file(path);
-        wrote.with_context(|| format!("write `{}`", path.display()))?;
-    }
-    welcome(&server, &data_directory);
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    output::start_log(arguments.verbose, arguments.log_json)?;
+    let settings = arguments.place.settings()?;
+    let mut config = ServerConfig::new(&settings.data_directory);
+    settings.file.apply(&mut config)?;
+    arguments.apply(&mut config);
+    // Before anyone knows that the host is there to be stopped.
     let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
+    let mut server = serve(config).await?;
+    if let Some(path) = &arguments.ready_file {
+        server.write_ready_file(path)?;
+    }
+    welcome(&server, &settings.data_directory);
     tokio::select! {
-        ended = server.ended() => return Ok(ended?),
-        pressed = tokio::signal::ctrl_c() => pressed.context("listen for Ctrl-C")?,
+        ended = server.ended() => {
+            ended?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
     }
     output::note("stopping");
-    Ok(server.stop().await?)
+    server.stop().await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Arguments {
+    fn apply(&self, config: &mut ServerConfig) {
+        // Whoever says where to listen here means there and nowhere else.
+        if self.listen.is_some() || self.socket.is_some() || self.stdio {
+            config.listen = self.listen;
+            config.socket.clone_from(&self.socket);
+            config.stdio = self.stdio;
+        }
+        if let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) {
+            config.tls = Some(TlsFiles {
+                certificate: certificate.clone(),
+                key: key.clone(),
+            });
+        }
+        config.allow_plain |= self.allow_plain;
+        if self.durable {
+            config.durability = Durability::Power;
+        }
+        config.wire_log = self.wire_log.clone().map(|path| WireLogConfig {
+            path,
+            contents: self.wire_log_contents,
+        });
+    }
 }
 
 fn welcome(server: &Server, data_directory: &std::path::Path) {
-    let lines = [
-        format!(
-            "agenthost {} listens on {}",
-            env!("CARGO_PKG_VERSION"),
-            server.url()
-        ),
-        format!("token: in {}", data_directory.join("token").display()),
-        "clients connect with `?tkn=TOKEN` in the address; Ctrl-C stops the host".to_owned(),
-    ];
-    for line in lines {
-        output::note(&line);
+    let version = env!("CARGO_PKG_VERSION");
+    if let Some(url) = server.url() {
+        output::note(&format!("agenthost {version} listens on {url}"));
+        let token = data_directory.join("token");
+        output::note(&format!("token: in {}", token.display()));
+        output::note("clients connect with `?tkn=TOKEN` in the address; Ctrl-C stops the host");
     }
-}
-
-/// The data directory of the user, as the XDG rules say.
-fn default_directory() -> anyhow::Result<PathBuf> {
-    let absolute = |name| {
-        let value = std::env::var_os(name).map(PathBuf::from);
-        value.filter(|path| path.is_absolute())
-    };
-    if let Some(data) = absolute("XDG_DATA_HOME") {
-        return Ok(data.join("agenthost"));
+    if let Some(socket) = &server.socket {
+        let socket = socket.display();
+        output::note(&format!("agenthost {version} listens on {socket}"));
     }
-    let home = absolute("HOME");
-    let home =
-        home.context("neither XDG_DATA_HOME nor HOME is set: name a directory with --data-dir")?;
-    Ok(home.join(".local/share/agenthost"))
 }

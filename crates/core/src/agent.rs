@@ -78,6 +78,21 @@ pub enum AgentCommand {
     Close,
 }
 
+impl AgentCommand {
+    /// The chat that it is about, if it is about one.
+    pub fn chat(&self) -> Option<&Uri> {
+        match self {
+            AgentCommand::Prompt { chat, .. }
+            | AgentCommand::Resume { chat, .. }
+            | AgentCommand::Cancel { chat, .. }
+            | AgentCommand::Decide { chat, .. }
+            | AgentCommand::Answer { chat, .. }
+            | AgentCommand::Rewind { chat, .. } => Some(chat),
+            AgentCommand::Open { .. } | AgentCommand::Close => None,
+        }
+    }
+}
+
 /// What was decided about a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {

@@ -9,9 +9,9 @@ use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::uri::{RootChannel, Uri};
 
-use crate::effect::{Effect, Effects, Write};
+use crate::effect::{Effect, Effects, Recipient, Write};
 use crate::host::{Held, Host, StoredChannel};
-use crate::input::ConnectionId;
+use crate::input::{ConnectionId, Loaded};
 
 impl Host {
     /// Commits an action that the host originates, and says whether it had an
@@ -52,16 +52,20 @@ impl Host {
         let Some(target) = self.channels.get_mut(channel) else {
             return Outcome::NoOp;
         };
-        let Held::Here(state) = &mut target.held else {
+        let Held::Here(loaded) = &mut target.held else {
             return Outcome::NoOp;
         };
-        let outcome = state.reduce(&action);
+        let outcome = loaded.state.reduce(&action);
         match &outcome {
             Outcome::Applied => {}
             Outcome::NoOp if origin.is_some() => {}
             Outcome::NoOp | Outcome::WrongChannel | Outcome::Invalid(_) => return outcome,
         }
-        let to: Vec<_> = target.subscribers.iter().copied().collect();
+        let recipient = |(connection, patience): (&ConnectionId, &_)| Recipient {
+            connection: *connection,
+            patience: *patience,
+        };
+        let to: Vec<_> = target.subscribers.iter().map(recipient).collect();
         let envelope = Arc::new(ActionEnvelope {
             channel: channel.clone(),
             action: Arc::new(action),
@@ -94,7 +98,7 @@ impl Host {
             session: session.cloned(),
             born: self.seq,
         };
-        self.hold(stored, Held::Here(state));
+        self.hold(stored, Held::Here(Loaded::whole(state)));
     }
 
     /// Ends a channel for good, and every subscription to it (SUB-22).
@@ -102,8 +106,8 @@ impl Host {
         let Some(removed) = self.channels.remove(channel) else {
             return;
         };
-        for connection in removed.subscribers {
-            if let Some(connection) = self.clients.connections.get_mut(&connection) {
+        for connection in removed.subscribers.keys() {
+            if let Some(connection) = self.clients.connections.get_mut(connection) {
                 connection.subscriptions.remove(channel);
             }
         }
@@ -143,7 +147,7 @@ impl Host {
         let root = self.channels.get(&Uri::from(RootChannel));
         let to: Vec<_> = root
             .into_iter()
-            .flat_map(|root| root.subscribers.iter().copied())
+            .flat_map(|root| root.subscribers.keys().copied())
             .collect();
         if !to.is_empty() {
             out.push(Effect::Notify {

@@ -81,7 +81,7 @@ pub enum Effect {
         /// The action.
         envelope: Arc<ActionEnvelope>,
         /// The subscribers.
-        to: Vec<ConnectionId>,
+        to: Vec<Recipient>,
     },
     /// Tell a client that its action was refused.
     Reject {
@@ -128,6 +128,15 @@ pub enum Effect {
         /// After how long.
         after: Millis,
     },
+}
+
+/// Someone to send an action to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recipient {
+    /// Where.
+    pub connection: ConnectionId,
+    /// How long it may wait for others that it can be merged with.
+    pub patience: Millis,
 }
 
 /// The answer to a request that went well.

@@ -69,6 +69,7 @@ impl Host {
         })))
     }
 
+    /// With a replay if that is wanted and possible, else with snapshots.
     /// Never closes the connection: a client that fails here initializes on
     /// the same one (HSK-22).
     pub(crate) fn reconnect(
@@ -76,6 +77,7 @@ impl Host {
         connection: ConnectionId,
         id: &RequestId,
         params: ReconnectParams,
+        replay: bool,
         out: &mut Effects,
     ) -> Result<(), RpcError> {
         if self.clients.client_of(connection).is_some() {
@@ -88,7 +90,7 @@ impl Host {
             return Err(unknown().into());
         }
         self.clients.attach(connection, &params.client_id, record);
-        if !self.can_replay(&params) {
+        if !replay || !self.can_replay(&params) {
             let snapshots = params
                 .subscriptions
                 .iter()

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatState;
 use agenthost_protocol::connection::Implementation;
-use agenthost_protocol::ids::{ClientId, ServerSeq};
+use agenthost_protocol::ids::{ClientId, ServerSeq, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::{AgentInfo, AgentsChanged, RootAction, RootState};
 use agenthost_protocol::session::{SessionState, SessionSummary};
@@ -14,7 +14,7 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use crate::clients::{Client, ClientRecord, Clients, Connection, Presence};
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
-use crate::input::{ConnectionId, Input};
+use crate::input::{ConnectionId, Input, Loaded};
 
 /// What the host is told when it starts.
 #[derive(Debug, Clone)]
@@ -82,13 +82,15 @@ pub(crate) struct Channel {
     /// more than this knows another channel of the same address, if any.
     pub(crate) born: ServerSeq,
     pub(crate) held: Held,
-    pub(crate) subscribers: BTreeSet<ConnectionId>,
+    /// Who watches, and how long each lets the host wait to say several
+    /// things at once.
+    pub(crate) subscribers: BTreeMap<ConnectionId, Millis>,
 }
 
 /// Where the state of a channel is.
 #[derive(Debug, Clone)]
 pub(crate) enum Held {
-    Here(ChannelState),
+    Here(Loaded),
     /// In the log, until someone needs it.
     Stored,
 }
@@ -117,7 +119,7 @@ impl Host {
                 session: None,
                 born: ServerSeq(0),
             };
-            host.hold(stored, Held::Here(root.into()));
+            host.hold(stored, Held::Here(Loaded::whole(root)));
         }
         for (id, record) in remembered.clients {
             let presence = Presence::Grace;
@@ -186,7 +188,8 @@ impl Host {
             Input::Agent { session, event } => self.agent_event(env, &session, event, out),
             Input::GraceEnded { client } => self.end_grace(&client, out),
             Input::Compacted { log_start } => self.log_start = log_start,
-            Input::Restored { channel, state } => self.restore(env, &channel, state, out),
+            Input::Restored { channel, loaded } => self.restore(env, &channel, loaded, out),
+            Input::Quiet => self.let_go(),
         }
     }
 
@@ -235,17 +238,27 @@ impl Host {
             session: stored.session,
             born: stored.born,
             held,
-            subscribers: BTreeSet::new(),
+            subscribers: BTreeMap::new(),
         };
         self.channels.insert(stored.channel, channel);
     }
 
     /// The state of a channel, if the host has it in memory.
     pub fn state(&self, channel: &Uri) -> Option<&ChannelState> {
+        self.loaded(channel).map(|loaded| &loaded.state)
+    }
+
+    /// What the host has of a channel in memory, if anything.
+    pub fn loaded(&self, channel: &Uri) -> Option<&Loaded> {
         match &self.channels.get(channel)?.held {
-            Held::Here(state) => Some(state),
+            Held::Here(loaded) => Some(loaded),
             Held::Stored => None,
         }
+    }
+
+    /// Turns of a chat that are in the log only.
+    pub(crate) fn earlier(&self, chat: &Uri) -> &[TurnId] {
+        self.loaded(chat).map_or(&[], |loaded| &loaded.earlier)
     }
 
     pub(crate) fn session(&self, channel: &Uri) -> Option<&SessionState> {

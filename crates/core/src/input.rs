@@ -1,7 +1,8 @@
 //! What happens to the host.
 
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::ids::{ClientId, ServerSeq};
+use agenthost_protocol::connection::ReconnectParams;
+use agenthost_protocol::ids::{ClientId, ServerSeq, TurnId};
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, RequestId, RpcError};
 use agenthost_protocol::uri::Uri;
 
@@ -59,9 +60,49 @@ pub enum Input {
     Restored {
         /// The channel.
         channel: Uri,
-        /// Its state.
-        state: ChannelState,
+        /// What was read.
+        loaded: Loaded,
     },
+    /// A while has passed. What nobody looks at is let go from memory; the
+    /// log has it.
+    Quiet,
+}
+
+/// A channel as it comes from the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// Its state. Of a long chat, only the latest turns may be in it.
+    pub state: ChannelState,
+    /// The turns before those, the oldest first.
+    pub earlier: Vec<TurnId>,
+}
+
+impl Loaded {
+    /// A channel with all there is to it.
+    pub fn whole(state: impl Into<ChannelState>) -> Self {
+        Loaded {
+            state: state.into(),
+            earlier: Vec::new(),
+        }
+    }
+}
+
+/// How much of a channel is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Extent {
+    /// Of a chat, the latest turns will do.
+    Tail,
+    /// All of it.
+    Whole,
+}
+
+/// A channel that has to be read before a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// The channel.
+    pub channel: Uri,
+    /// How much of it.
+    pub extent: Extent,
 }
 
 /// A message of a peer, decoded.
@@ -71,6 +112,9 @@ pub enum Received {
     Request(RequestId, Box<ClientRequest>),
     /// It wants none.
     Notification(Box<ClientNotification>),
+    /// It wants to take up where it was, but the log has more for it than one
+    /// answer should hold.
+    TooMuchMissed(RequestId, Box<ReconnectParams>),
     /// It could not be decoded. Comes this way so that the answer keeps its
     /// place among the others.
     Invalid(RequestId, RpcError),

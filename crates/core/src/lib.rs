@@ -13,6 +13,7 @@
 //! client's action, `react` what follows from one.
 
 pub mod agent;
+mod chats;
 mod clients;
 mod commit;
 mod dispatch;
@@ -22,6 +23,7 @@ mod handshake;
 mod host;
 mod input;
 mod leave;
+mod memory;
 mod needs;
 mod policy;
 mod react;
@@ -34,8 +36,8 @@ mod turns;
 pub mod uris;
 
 pub use clients::{ClientRecord, Principal};
-pub use effect::{Answer, Effect, Effects, Write};
+pub use effect::{Answer, Effect, Effects, Recipient, Write};
 pub use env::Env;
 pub use host::{Config, Host, Remembered, StoredChannel};
-pub use input::{ConnectionId, Input, Received};
+pub use input::{ConnectionId, Extent, Input, Loaded, Need, Received};
 pub use refusal::{Failure, Refusal};

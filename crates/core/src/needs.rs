@@ -3,62 +3,80 @@
 //! A step never waits. So whoever drives the host asks first what the next
 //! input needs, reads it, and hands it in as `Input::Restored`.
 
+use agenthost_protocol::action::{Action, ReceivedAction};
+use agenthost_protocol::chat::ChatAction;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest};
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentEvent;
 use crate::host::{Held, Host};
-use crate::input::{Input, Received};
+use crate::input::{Extent, Input, Need, Received};
 
 impl Host {
     /// Channels whose state the input needs and the host does not have.
-    pub fn needs(&self, input: &Input) -> Vec<Uri> {
-        let mut needed = Vec::new();
-        for channel in self.touched(input) {
+    pub fn needs(&self, input: &Input) -> Vec<Need> {
+        let (channels, extent) = self.touched(input);
+        let mut needed: Vec<Need> = Vec::new();
+        for channel in channels {
             let owner = self.owner(&channel).cloned();
             for channel in owner.into_iter().chain([channel]) {
-                let stored = self
-                    .channels
-                    .get(&channel)
-                    .is_some_and(|channel| matches!(channel.held, Held::Stored));
-                if stored && !needed.contains(&channel) {
-                    needed.push(channel);
+                let missing = match self.channels.get(&channel).map(|channel| &channel.held) {
+                    None => false,
+                    Some(Held::Stored) => true,
+                    Some(Held::Here(loaded)) => {
+                        extent == Extent::Whole && !loaded.earlier.is_empty()
+                    }
+                };
+                if missing && !needed.iter().any(|need| need.channel == channel) {
+                    needed.push(Need { channel, extent });
                 }
             }
         }
         needed
     }
 
-    fn touched(&self, input: &Input) -> Vec<Uri> {
+    /// Snapshots show whole chats, and cutting one off may cut anywhere. All
+    /// else happens at its end.
+    fn touched(&self, input: &Input) -> (Vec<Uri>, Extent) {
         match input {
             Input::Received { message, .. } => match message {
                 Received::Request(_, request) => self.touched_by(request),
                 Received::Notification(notification) => match &**notification {
-                    ClientNotification::DispatchAction(params) => vec![params.channel.clone()],
-                    ClientNotification::Unsubscribe(_) => Vec::new(),
+                    ClientNotification::DispatchAction(params) => {
+                        let cuts = matches!(
+                            params.action,
+                            ReceivedAction::Valid(Action::Chat(ChatAction::Truncated(_)))
+                        );
+                        let extent = if cuts { Extent::Whole } else { Extent::Tail };
+                        (vec![params.channel.clone()], extent)
+                    }
+                    ClientNotification::Unsubscribe(_) => (Vec::new(), Extent::Tail),
                 },
-                Received::Invalid(..) => Vec::new(),
+                Received::TooMuchMissed(_, params) => (params.subscriptions.clone(), Extent::Whole),
+                Received::Invalid(..) => (Vec::new(), Extent::Tail),
             },
-            Input::Agent { session, event } => match event {
-                AgentEvent::Chat { chat, .. } | AgentEvent::TurnEnded { chat, .. } => {
-                    vec![chat.clone()]
-                }
-                AgentEvent::Terminal { terminal, .. } => vec![terminal.clone()],
-                AgentEvent::Opened { .. }
-                | AgentEvent::Stopped { .. }
-                | AgentEvent::TerminalOpened { .. } => vec![session.clone()],
-            },
+            Input::Agent { session, event } => {
+                let channel = match event {
+                    AgentEvent::Chat { chat, .. } | AgentEvent::TurnEnded { chat, .. } => chat,
+                    AgentEvent::Terminal { terminal, .. } => terminal,
+                    AgentEvent::Opened { .. }
+                    | AgentEvent::Stopped { .. }
+                    | AgentEvent::TerminalOpened { .. } => session,
+                };
+                (vec![channel.clone()], Extent::Tail)
+            }
             Input::Started
             | Input::Connected { .. }
             | Input::Disconnected { .. }
             | Input::GraceEnded { .. }
             | Input::Compacted { .. }
-            | Input::Restored { .. } => Vec::new(),
+            | Input::Restored { .. }
+            | Input::Quiet => (Vec::new(), Extent::Tail),
         }
     }
 
-    fn touched_by(&self, request: &ClientRequest) -> Vec<Uri> {
-        match request {
+    fn touched_by(&self, request: &ClientRequest) -> (Vec<Uri>, Extent) {
+        let channels = match request {
             ClientRequest::Initialize(params) => {
                 params.initial_subscriptions.clone().unwrap_or_default()
             }
@@ -72,7 +90,17 @@ impl Host {
                 let chats = chats.map(|chat| chat.resource.clone());
                 chats.chain([params.channel.clone()]).collect()
             }
+            ClientRequest::CreateChat(params) => vec![params.channel.clone()],
+            ClientRequest::DisposeChat(params) => vec![params.channel.clone()],
             _ => Vec::new(),
-        }
+        };
+        let shown = matches!(
+            request,
+            ClientRequest::Initialize(_)
+                | ClientRequest::Reconnect(_)
+                | ClientRequest::Subscribe(_)
+        );
+        let extent = if shown { Extent::Whole } else { Extent::Tail };
+        (channels, extent)
     }
 }

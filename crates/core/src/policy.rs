@@ -12,6 +12,8 @@ use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{Message, MessageKind};
 use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::root::AgentInfo;
+use agenthost_protocol::session::SessionState;
 use agenthost_protocol::uri::Uri;
 
 use crate::env::Env;
@@ -37,14 +39,12 @@ impl Host {
         match (state, action) {
             (ChannelState::Chat(chat), Action::Chat(action)) => {
                 let session = self.owner(channel).and_then(|owner| self.session(owner));
-                let agent = session.and_then(|session| {
-                    let mut agents = self.config.agents.iter();
-                    agents.find(|agent| agent.provider == session.metadata.provider)
-                });
+                let agent = session.and_then(|session| self.agent_of(session));
                 let place = chat::Place {
                     agent,
                     session,
                     chat,
+                    earlier: self.earlier(channel),
                 };
                 chat::judge(env, &place, client, action).map(Action::Chat)
             }
@@ -60,6 +60,23 @@ impl Host {
             _ => Err(Refusal::WrongChannel(info.name)),
         }
     }
+
+    pub(crate) fn agent_of(&self, session: &SessionState) -> Option<&AgentInfo> {
+        let mut agents = self.config.agents.iter();
+        agents.find(|agent| agent.provider == session.metadata.provider)
+    }
+}
+
+/// A message of a user, for a model that the agent has.
+pub(crate) fn check_message(agent: Option<&AgentInfo>, message: &Message) -> Result<(), Refusal> {
+    from_user(message)?;
+    if let Some(model) = &message.model {
+        let mut models = agent.into_iter().flat_map(|agent| &agent.models);
+        if !models.any(|known| known.id == model.id) {
+            return Err(unknown("model", &model.id));
+        }
+    }
+    Ok(())
 }
 
 /// Clients speak for their users and for nobody else (DSP-15).

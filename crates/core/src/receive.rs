@@ -37,6 +37,11 @@ impl Host {
                     }
                 }
             }
+            Received::TooMuchMissed(id, params) => {
+                if let Err(error) = self.reconnect(connection, &id, *params, false, out) {
+                    out.fail(connection, &id, error);
+                }
+            }
             // Before the handshake nobody knows who is speaking (HSK-2).
             Received::Notification(_) if self.clients.client_of(connection).is_none() => {}
             Received::Notification(notification) => match *notification {
@@ -66,13 +71,13 @@ impl Host {
                 return self.initialize(connection, params, out).map(Some);
             }
             ClientRequest::Reconnect(params) => {
-                self.reconnect(connection, id, params, out)?;
+                self.reconnect(connection, id, params, true, out)?;
                 return Ok(None);
             }
             _ if self.clients.client_of(connection).is_none() => {
                 return Err(Failure::NotInitialized.into());
             }
-            ClientRequest::Subscribe(params) => self.subscribe(connection, &params.channel),
+            ClientRequest::Subscribe(params) => self.subscribe(connection, &params),
             ClientRequest::ListSessions(params) => self.list_sessions(&params),
             ClientRequest::CreateSession(params) => {
                 self.create_session(env, connection, id, params, out)?;
@@ -80,6 +85,14 @@ impl Host {
             }
             ClientRequest::DisposeSession(params) => {
                 self.dispose_session(&params.channel, out)?;
+                Ok(Answer::Null)
+            }
+            ClientRequest::CreateChat(params) => {
+                self.create_chat(env, connection, id, params, out)?;
+                return Ok(None);
+            }
+            ClientRequest::DisposeChat(params) => {
+                self.dispose_chat(env, &params.channel, out)?;
                 Ok(Answer::Null)
             }
             other => Err(Failure::Unsupported(other.method())),

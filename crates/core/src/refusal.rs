@@ -35,6 +35,9 @@ pub enum Failure {
     /// The address is in use.
     #[error("there is a session `{0}` already")]
     SessionExists(Uri),
+    /// The address is in use.
+    #[error("there is something at `{0}` already")]
+    ChatExists(Uri),
     /// The parameters do not make sense.
     #[error("{0}")]
     InvalidParams(String),
@@ -54,6 +57,7 @@ impl From<Failure> for RpcError {
             Failure::UnknownSession(_) => ErrorCode::SessionNotFound,
             Failure::UnknownProvider(_) => ErrorCode::ProviderNotFound,
             Failure::SessionExists(_) => ErrorCode::SessionAlreadyExists,
+            Failure::ChatExists(_) => ErrorCode::AlreadyExists,
             Failure::Unsupported(_) => ErrorCode::MethodNotFound,
         };
         RpcError::new(code, failure.to_string())

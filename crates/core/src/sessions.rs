@@ -1,9 +1,6 @@
 //! Sessions come and go, and are listed.
 
-use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::chat::{ChatOrigin, ChatState, ChatSummary};
 use agenthost_protocol::common::SessionStatus;
-use agenthost_protocol::list::List;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::{
     ActiveSessionsChanged, ListSessionsParams, ListSessionsResult, RootAction, SessionAddedParams,
@@ -22,7 +19,7 @@ use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::refusal::Failure;
-use crate::{summary, uris};
+use crate::{chats, summary, uris};
 
 /// Most sessions in one answer.
 const PAGE: usize = 200;
@@ -42,6 +39,7 @@ impl Host {
         if self.channels.contains_key(&session) {
             return Err(Failure::SessionExists(session));
         }
+        uris::check(&session)?;
         let agents = &self.config.agents;
         let agent = match &params.provider {
             Some(provider) => agents.iter().find(|agent| agent.provider == *provider),
@@ -76,7 +74,7 @@ impl Host {
         self.create(&session, Some(&session), state.into(), out);
         if let Some(chat) = chat {
             let resource = chat.resource.clone();
-            self.create(&resource, Some(&session), new_chat(chat), out);
+            self.create(&resource, Some(&session), chats::new_chat(chat), out);
         }
         self.sessions.insert(session.clone(), listed.clone());
         out.write(Write::Session(Box::new(listed.clone())));
@@ -202,18 +200,7 @@ fn new_session(
     provider: agenthost_protocol::ids::ProviderId,
     directories: Vec<Uri>,
 ) -> SessionState {
-    let chat = ChatSummary {
-        resource: uris::default_chat(session),
-        title: String::new(),
-        status: SessionStatus::IDLE,
-        activity: None,
-        modified_at: env.timestamp(),
-        changes: None,
-        origin: Some(ChatOrigin::User),
-        movable: None,
-        interactivity: None,
-        working_directories: None,
-    };
+    let chat = chats::new_summary(env, uris::default_chat(session));
     SessionState {
         metadata: SessionMetadata {
             provider,
@@ -237,23 +224,6 @@ fn new_session(
         input_needed: None,
         meta: None,
     }
-}
-
-fn new_chat(summary: ChatSummary) -> ChannelState {
-    ChatState {
-        summary,
-        changesets: None,
-        background_work: None,
-        canvases: None,
-        turns: List::new(),
-        turns_next_cursor: None,
-        active_turn: None,
-        steering_message: None,
-        queued_messages: None,
-        draft: None,
-        meta: None,
-    }
-    .into()
 }
 
 fn new_summary(env: &Env, session: &Uri, state: &SessionState) -> SessionSummary {

@@ -7,22 +7,35 @@
 use std::sync::Arc;
 
 use agenthost_protocol::channel::{ChannelState, Snapshot};
-use agenthost_protocol::connection::SubscribeResult;
+use agenthost_protocol::connection::{SubscribeParams, SubscribeResult};
+use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 
 use crate::effect::{Answer, Effects};
-use crate::host::{Held, Host};
+use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::refusal::Failure;
 use crate::summary;
 
+/// Longest that an action waits for others, whatever a client allows. Longer
+/// than a person notices is of no use to anyone.
+const PATIENCE: Millis = Millis(1_000);
+
 impl Host {
+    /// Doing so again is a new snapshot and other options, and still one
+    /// subscription (SUB-8).
     pub(crate) fn subscribe(
         &mut self,
         connection: ConnectionId,
-        channel: &Uri,
+        params: &SubscribeParams,
     ) -> Result<Answer, Failure> {
-        let snapshot = self.install(connection, channel)?;
+        let snapshot = self.install(connection, &params.channel)?;
+        let delivery = params.delivery.as_ref();
+        let patience = delivery.and_then(|delivery| delivery.max_latency_ms);
+        if let Some(channel) = self.channels.get_mut(&params.channel) {
+            let patience = patience.unwrap_or_default().clamp(Millis(0), PATIENCE);
+            channel.subscribers.insert(connection, patience);
+        }
         Ok(Answer::Subscribe(Box::new(SubscribeResult {
             snapshot: Some(snapshot),
         })))
@@ -45,7 +58,7 @@ impl Host {
         })
     }
 
-    /// Registers a subscriber. Doing so again changes nothing (SUB-8).
+    /// Registers a subscriber.
     pub(crate) fn register(
         &mut self,
         connection: ConnectionId,
@@ -64,7 +77,7 @@ impl Host {
             )));
         }
         subscriber.subscriptions.insert(channel.clone());
-        target.subscribers.insert(connection);
+        target.subscribers.insert(connection, Millis(0));
         Ok(())
     }
 
@@ -88,10 +101,7 @@ impl Host {
     /// The state of a channel as a snapshot shows it. No action carries what a
     /// session is doing, so a snapshot derives it from the chats.
     fn snapshot_state(&self, channel: &Uri) -> Option<ChannelState> {
-        let Held::Here(state) = &self.channels.get(channel)?.held else {
-            return None;
-        };
-        let mut state = state.clone();
+        let mut state = self.state(channel)?.clone();
         if let ChannelState::Session(session) = &mut state {
             let status = summary::status(session);
             if session.metadata.status != status {

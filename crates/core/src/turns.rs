@@ -5,11 +5,11 @@ use std::sync::Arc;
 use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{
-    ChatAction, ChatActivityChanged, ChatError, ChatState, ErrorPart, PendingMessageKind,
+    ChatAction, ChatActivityChanged, ChatError, ChatState, ErrorPart, Message, PendingMessageKind,
     PendingMessageRemoved, TurnComplete, TurnStarted,
 };
 use agenthost_protocol::common::ErrorInfo;
-use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::ids::{PendingMessageId, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::session::{
     CreationFailed, Ready, ServerToolsChanged, SessionAction, SessionLifecycle,
@@ -22,6 +22,7 @@ use crate::agent::AgentEvent;
 use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::{Held, Host};
+use crate::input::Loaded;
 
 impl Host {
     pub(crate) fn agent_event(
@@ -44,6 +45,9 @@ impl Host {
                 self.sync_session(session, out);
             }
             AgentEvent::Stopped { error } => self.agent_stopped(env, session, error, out),
+            // An agent has no business in the chats of others.
+            AgentEvent::Chat { chat, .. } | AgentEvent::TurnEnded { chat, .. }
+                if self.owner(&chat) != Some(session) => {}
             AgentEvent::Chat { chat, action } => self.agent_action(&chat, *action, out),
             AgentEvent::TurnEnded { chat, turn, error } => {
                 self.end_turn(env, &chat, &turn, error, out);
@@ -56,6 +60,7 @@ impl Host {
             AgentEvent::Terminal { terminal, action } => {
                 if self.owner(&terminal) == Some(session) {
                     self.originate(&terminal, *action, out);
+                    self.trim_terminal(&terminal, out);
                 }
             }
         }
@@ -177,11 +182,23 @@ impl Host {
             id: head.id.clone(),
         };
         self.originate(chat, ChatAction::PendingMessageRemoved(removed), out);
+        self.start_turn(env, chat, Arc::clone(&head.message), Some(head.id), out);
+    }
+
+    /// Starts a turn that no client started by itself.
+    pub(crate) fn start_turn(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        message: Arc<Message>,
+        queued_message_id: Option<PendingMessageId>,
+        out: &mut Effects,
+    ) {
         let started = Action::Chat(ChatAction::TurnStarted(TurnStarted {
             turn_id: TurnId::from(env.unique("turn")),
             started_at: env.timestamp(),
-            message: Arc::clone(&head.message),
-            queued_message_id: Some(head.id),
+            message,
+            queued_message_id,
             meta: None,
         }));
         self.originate(chat, started.clone(), out);
@@ -190,20 +207,19 @@ impl Host {
 
     /// A channel comes back from the log. What was running when the host
     /// stopped is running no more (REC-16, REC-17).
-    pub(crate) fn restore(
-        &mut self,
-        env: &Env,
-        channel: &Uri,
-        state: ChannelState,
-        out: &mut Effects,
-    ) {
+    pub(crate) fn restore(&mut self, env: &Env, channel: &Uri, loaded: Loaded, out: &mut Effects) {
         let Some(target) = self.channels.get_mut(channel) else {
             return;
         };
-        if let Held::Here(_) = target.held {
+        if let Held::Here(before) = &mut target.held {
+            // The same with more turns; what runs in it still runs.
+            if loaded.earlier.len() < before.earlier.len() {
+                *before = loaded;
+            }
             return;
         }
-        target.held = Held::Here(state.clone());
+        let state = loaded.state.clone();
+        target.held = Held::Here(loaded);
         match state {
             ChannelState::Chat(chat) => {
                 if let Some(turn) = &chat.active_turn {

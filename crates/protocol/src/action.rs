@@ -5,6 +5,7 @@
 //! and which version introduced it. [`Action`] is any of them.
 
 mod envelope;
+mod merge;
 mod received;
 mod table;
 

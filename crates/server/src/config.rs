@@ -2,16 +2,32 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use agenthost_agents::{Agent, ShellAgent};
+use agenthost_protocol::number::Millis;
 use agenthost_protocol::wire::Limits;
 use agenthost_store::{Durability, Retention};
 
+use crate::tls::TlsFiles;
+use crate::wire_log::WireLogConfig;
+
 /// What a server is told when it starts.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ServerConfig {
-    /// Where to listen. Port 0 takes a free one.
-    pub listen: SocketAddr,
+    /// The address to listen on. Port 0 takes a free one.
+    pub listen: Option<SocketAddr>,
+    /// TLS for that address.
+    pub tls: Option<TlsFiles>,
+    /// Whether the address may be one that others can reach, without TLS.
+    pub allow_plain: bool,
+    /// The Unix socket to listen on.
+    pub socket: Option<PathBuf>,
+    /// Whether one client is on standard input and output.
+    pub stdio: bool,
+    /// The agents, the default one first.
+    pub agents: Vec<Arc<dyn Agent>>,
     /// Where to keep what is remembered.
     pub data_directory: PathBuf,
     /// Web pages that may connect, besides those of the host itself.
@@ -24,7 +40,38 @@ pub struct ServerConfig {
     pub retention: Retention,
     /// How much clients may ask for.
     pub limits: ServerLimits,
+    /// A record of what goes over the wire.
+    pub wire_log: Option<WireLogConfig>,
 }
+
+impl ServerConfig {
+    /// A server for this machine alone, on a free port, with the shell as its
+    /// agent.
+    pub fn new(data_directory: impl Into<PathBuf>) -> Self {
+        ServerConfig {
+            listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
+            tls: None,
+            allow_plain: false,
+            socket: None,
+            stdio: false,
+            agents: vec![Arc::new(ShellAgent)],
+            data_directory: data_directory.into(),
+            allowed_origins: Vec::new(),
+            allowed_hosts: Vec::new(),
+            durability: Durability::Process,
+            retention: RETENTION,
+            limits: ServerLimits::default(),
+            wire_log: None,
+        }
+    }
+}
+
+/// A month, but no more than what is read again in a moment.
+const RETENTION: Retention = Retention {
+    actions: 200_000,
+    age: Millis(30 * 24 * 60 * 60 * 1_000),
+    bytes: 128 * 1024 * 1024,
+};
 
 /// How much clients may ask for.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +82,10 @@ pub struct ServerLimits {
     pub connections: usize,
     /// Most subscriptions of one connection.
     pub subscriptions: usize,
+    /// Most messages of one connection that are being dealt with.
+    pub in_flight: usize,
+    /// Most messages of one connection in a second. Whoever is faster waits.
+    pub rate: u32,
     /// Most bytes that wait for one connection. A client that reads slower
     /// than this fills up is disconnected, and can resume.
     pub outbox_bytes: usize,
@@ -51,6 +102,8 @@ impl Default for ServerLimits {
             message: Limits::MESSAGE,
             connections: 256,
             subscriptions: 1_000,
+            in_flight: 64,
+            rate: 1_000,
             outbox_bytes: 8 * 1024 * 1024,
             idle: Duration::from_secs(90),
             grace: Duration::from_secs(30),

@@ -5,6 +5,7 @@ use agenthost_protocol::rpc::{
     CallError, ClientNotification, ClientRequest, ErrorCode, Message, RequestId, RpcError,
 };
 use agenthost_protocol::wire::{Document, Limits};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::outbox::Outbox;
 
@@ -17,7 +18,13 @@ pub(crate) enum Event {
         principal: Principal,
         outbox: Outbox,
     },
-    /// Something happened on one.
+    /// A peer said something. It keeps its place until the loop has dealt
+    /// with it.
+    Received {
+        input: Input,
+        place: OwnedSemaphorePermit,
+    },
+    /// Something else happened.
     Input(Input),
 }
 

@@ -1,13 +1,12 @@
 //! The loop: inputs in batches, the log, then the world.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use agenthost_agents::Agents;
-use agenthost_core::{Answer, ConnectionId, Effect, Effects, Env, Host, Input, Write};
+use agenthost_core::{Answer, Effect, Effects, Env, Extent, Host, Input, Need, Received, Write};
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
-use agenthost_protocol::rpc::{RequestId, encode};
+use agenthost_protocol::rpc::{ClientRequest, RequestId, encode};
 use agenthost_protocol::uri::Uri;
 use agenthost_store::{Retention, Store, StoreError};
 use axum::extract::ws::Utf8Bytes;
@@ -16,13 +15,20 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::Event;
-use crate::outbox::{Outbox, Outgoing};
+use crate::deliveries::Deliveries;
+use crate::outbox::{Closing, Outgoing};
 
 /// Most inputs that go into the log together.
 const BATCH: usize = 256;
 
 /// Actions between two looks at what can be forgotten.
 const COMPACT_EVERY: u64 = 10_000;
+
+/// Most bytes of a replay. A client that missed more gets snapshots.
+const REPLAY: u64 = 8 * 1024 * 1024;
+
+/// How often what nobody looks at is let go from memory.
+const QUIET_EVERY: Duration = Duration::from_secs(60);
 
 /// Owns the host and everything that it drives.
 pub(crate) struct Driver {
@@ -32,7 +38,7 @@ pub(crate) struct Driver {
     pub(crate) retention: Retention,
     pub(crate) events: mpsc::Receiver<Event>,
     pub(crate) from_agents: mpsc::Receiver<Input>,
-    pub(crate) outboxes: BTreeMap<ConnectionId, Outbox>,
+    pub(crate) deliveries: Deliveries,
     pub(crate) timers: JoinSet<Input>,
     pub(crate) nonce: u128,
     pub(crate) compacted: ServerSeq,
@@ -43,44 +49,71 @@ impl Driver {
     /// be kept must not be seen.
     pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), StoreError> {
         self.start()?;
+        let mut quiet = tokio::time::interval(QUIET_EVERY);
         loop {
             let first = tokio::select! {
                 event = self.events.recv() => event,
                 input = self.from_agents.recv() => input.map(Event::Input),
                 Some(Ok(input)) = self.timers.join_next() => Some(Event::Input(input)),
+                () = self.deliveries.due() => {
+                    self.deliveries.flush()?;
+                    continue;
+                }
+                _ = quiet.tick() => Some(Event::Input(Input::Quiet)),
                 () = stop.cancelled() => None,
             };
             let Some(first) = first else {
                 break;
             };
             let mut batch = vec![first];
-            while batch.len() < BATCH {
-                match self.events.try_recv() {
-                    Ok(event) => batch.push(event),
-                    Err(_) => break,
-                }
+            self.fill(&mut batch);
+            self.batch(batch)?;
+            self.deliveries.flush()?;
+        }
+        self.finish()?;
+        self.agents.stop(Duration::from_secs(3)).await;
+        Ok(())
+    }
+
+    /// Takes what has come in the meantime, from clients and agents alike.
+    fn fill(&mut self, batch: &mut Vec<Event>) {
+        while batch.len() < BATCH {
+            match self.events.try_recv() {
+                Ok(event) => batch.push(event),
+                Err(_) => break,
             }
-            while batch.len() < BATCH {
-                match self.from_agents.try_recv() {
-                    Ok(input) => batch.push(Event::Input(input)),
-                    Err(_) => break,
-                }
+        }
+        while batch.len() < BATCH {
+            match self.from_agents.try_recv() {
+                Ok(input) => batch.push(Event::Input(input)),
+                Err(_) => break,
+            }
+        }
+    }
+
+    /// Answers everything that was asked before the end.
+    fn finish(&mut self) -> Result<(), StoreError> {
+        loop {
+            let mut batch = Vec::new();
+            while batch.len() < BATCH
+                && let Ok(event) = self.events.try_recv()
+            {
+                batch.push(event);
+            }
+            if batch.is_empty() {
+                break;
             }
             self.batch(batch)?;
         }
-        for outbox in self.outboxes.values() {
-            // One that is full is closed already.
-            drop(outbox.push(Outgoing::Close));
-        }
-        self.agents.stop(Duration::from_secs(3)).await;
-        Ok(())
+        Ok(self.deliveries.close_all()?)
     }
 
     fn start(&mut self) -> Result<(), StoreError> {
         let mut out = Effects::default();
         self.step(Input::Started, &mut out)?;
         for channel in self.host.unfinished() {
-            self.restore(channel, &mut out)?;
+            let extent = Extent::Tail;
+            self.restore(Need { channel, extent }, &mut out)?;
         }
         self.carry_out(out)?;
         // Clients that were here may come back; those that do not are
@@ -94,6 +127,7 @@ impl Driver {
 
     fn batch(&mut self, batch: Vec<Event>) -> Result<(), StoreError> {
         let mut out = Effects::default();
+        let mut places = Vec::new();
         for event in batch {
             match event {
                 Event::Connected {
@@ -101,18 +135,27 @@ impl Driver {
                     principal,
                     outbox,
                 } => {
-                    self.outboxes.insert(connection, outbox);
+                    self.deliveries.insert(connection, outbox);
                     let connected = Input::Connected {
                         connection,
                         principal,
                     };
                     self.step(connected, &mut out)?;
                 }
+                Event::Received { input, place } => {
+                    self.step(input, &mut out)?;
+                    places.push(place);
+                }
                 Event::Input(input) => {
                     if let Input::Disconnected { connection } = &input {
-                        self.outboxes.remove(connection);
+                        self.deliveries.remove(*connection);
                     }
+                    let quiet = matches!(input, Input::Quiet);
                     self.step(input, &mut out)?;
+                    if quiet {
+                        let host = &self.host;
+                        self.store.let_go(|channel| host.state(channel).is_some());
+                    }
                 }
             }
         }
@@ -120,19 +163,50 @@ impl Driver {
     }
 
     fn step(&mut self, input: Input, out: &mut Effects) -> Result<(), StoreError> {
-        for channel in self.host.needs(&input) {
-            self.restore(channel, out)?;
+        let input = self.bound_replay(input)?;
+        for need in self.host.needs(&input) {
+            // The log has to have what the host has before it is read.
+            let writes = std::mem::take(&mut out.writes);
+            self.keep(&writes)?;
+            self.restore(need, out)?;
         }
         let env = self.env();
         self.host.step(&env, input, out);
         Ok(())
     }
 
-    fn restore(&mut self, channel: Uri, out: &mut Effects) -> Result<(), StoreError> {
-        if let Some(state) = self.store.load(&channel)? {
+    /// A replay is one message, so what it holds is bounded.
+    fn bound_replay(&self, input: Input) -> Result<Input, StoreError> {
+        let Input::Received {
+            connection,
+            message: Received::Request(id, request),
+        } = input
+        else {
+            return Ok(input);
+        };
+        let message = match *request {
+            ClientRequest::Reconnect(params)
+                if self
+                    .store
+                    .replay_bytes(params.last_seen_server_seq, &params.subscriptions)?
+                    > REPLAY =>
+            {
+                Received::TooMuchMissed(id, Box::new(params))
+            }
+            request => Received::Request(id, Box::new(request)),
+        };
+        Ok(Input::Received {
+            connection,
+            message,
+        })
+    }
+
+    fn restore(&mut self, need: Need, out: &mut Effects) -> Result<(), StoreError> {
+        let Need { channel, extent } = need;
+        if let Some(loaded) = self.store.load(&channel, extent)? {
             let env = self.env();
-            self.host
-                .step(&env, Input::Restored { channel, state }, out);
+            let restored = Input::Restored { channel, loaded };
+            self.host.step(&env, restored, out);
         }
         Ok(())
     }
@@ -149,9 +223,7 @@ impl Driver {
     /// batch: kept and let out after this one, in the same order.
     fn carry_out(&mut self, mut out: Effects) -> Result<(), StoreError> {
         loop {
-            if !out.writes.is_empty() {
-                self.keep(&out.writes)?;
-            }
+            self.keep(&out.writes)?;
             let mut answers = Vec::new();
             for effect in out.effects {
                 answers.extend(self.effect(effect)?);
@@ -167,15 +239,19 @@ impl Driver {
     }
 
     fn keep(&mut self, writes: &[Write]) -> Result<(), StoreError> {
+        if writes.is_empty() {
+            return Ok(());
+        }
         let due = self.store.append(writes, now())?;
         // Every step so far is among the writes, so states are as of this.
         let seq = self.host.seq();
         for channel in due {
-            if let Some(state) = self.host.state(&channel) {
-                self.store.snapshot(&channel, state, seq)?;
+            if let Some(loaded) = self.host.loaded(&channel) {
+                self.store.snapshot(&channel, loaded, seq)?;
             }
         }
-        if seq.0 >= self.compacted.0 + COMPACT_EVERY {
+        let many = seq.0 >= self.compacted.0 + COMPACT_EVERY;
+        if many || self.store.is_large(self.retention)? {
             self.compacted = seq;
             let log_start = self.store.compact(self.retention, now())?;
             let env = self.env();
@@ -203,24 +279,31 @@ impl Driver {
                     }) => self.replay(&id, after, until, &channels, &missing)?,
                     Ok(answer) => Outgoing::Answer(id, Box::new(answer)),
                 };
-                self.send(connection, outgoing);
+                self.deliveries.send(connection, outgoing)?;
             }
             Effect::Publish { envelope, to } => {
                 let encoded = encode::notification("action", &*envelope);
-                self.send_all(&to, &utf8(encoded)?);
+                self.deliveries.publish(&envelope, &to, &utf8(encoded)?)?;
             }
             Effect::Notify { notification, to } => {
                 let encoded = encode::notification(notification.method(), &*notification);
-                self.send_all(&to, &utf8(encoded)?);
+                let text = utf8(encoded)?;
+                for connection in to {
+                    self.deliveries
+                        .send(connection, Outgoing::Text(text.clone()))?;
+                }
             }
             Effect::Reject {
                 connection,
                 rejection,
             } => {
                 let encoded = encode::notification("action", &*rejection);
-                self.send(connection, text(encoded)?);
+                self.deliveries.send(connection, text(encoded)?)?;
             }
-            Effect::Close { connection } => self.send(connection, Outgoing::Close),
+            Effect::Close { connection } => {
+                self.deliveries
+                    .send(connection, Outgoing::Close(Closing::Done))?;
+            }
             Effect::Agent {
                 session,
                 provider,
@@ -256,25 +339,6 @@ impl Driver {
             tokio::time::sleep(after).await;
             Input::GraceEnded { client }
         });
-    }
-
-    /// Encoded once, whoever it goes to.
-    fn send_all(&mut self, to: &[ConnectionId], text: &Utf8Bytes) {
-        for connection in to {
-            self.send(*connection, Outgoing::Text(text.clone()));
-        }
-    }
-
-    /// A connection that is full is closed by its own end, which also tells
-    /// the host. Until then it gets nothing more.
-    fn send(&mut self, connection: ConnectionId, outgoing: Outgoing) {
-        let Some(outbox) = self.outboxes.get(&connection) else {
-            return;
-        };
-        if outbox.push(outgoing).is_err() {
-            tracing::info!(connection = connection.0, "a client could not keep up");
-            self.outboxes.remove(&connection);
-        }
     }
 }
 

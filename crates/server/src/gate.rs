@@ -15,6 +15,8 @@ const VSCODE: &str = "vscode-file://vscode-app";
 pub(crate) struct Gate {
     pub(crate) token: String,
     pub(crate) address: SocketAddr,
+    /// Whether the address is one of TLS.
+    pub(crate) secure: bool,
     pub(crate) origins: Vec<String>,
     pub(crate) hosts: Vec<String>,
 }
@@ -74,7 +76,11 @@ impl Gate {
         });
         let name = name.trim_start_matches('[').trim_end_matches(']');
         let known = match name.parse::<IpAddr>() {
-            Ok(ip) => ip.is_loopback() || ip == self.address.ip(),
+            // A page is reached by a name, so a number can't be a page's.
+            Ok(ip) => {
+                let own = self.address.ip();
+                ip.is_loopback() || ip == own || own.is_unspecified()
+            }
             Err(_) => name.eq_ignore_ascii_case("localhost"),
         };
         if known { Ok(()) } else { Err(Refused::Host) }
@@ -87,15 +93,27 @@ impl Gate {
             return Ok(());
         };
         let origin = origin.to_str().map_err(|_| Refused::Origin)?;
-        let port = self.address.port();
-        let own = [
-            format!("http://{}", self.address),
-            format!("http://localhost:{port}"),
-        ];
+        let scheme = if self.secure { "https" } else { "http" };
+        let (ip, port) = (self.address.ip(), self.address.port());
+        let own = |host: &str| origin == format!("{scheme}://{host}:{port}");
+        // The name has been checked before.
+        let host = headers
+            .get(header::HOST)
+            .and_then(|host| host.to_str().ok());
         let known = origin == VSCODE
-            || own.iter().any(|own| own == origin)
+            || own("localhost")
+            || own(&host_name(ip))
+            || host.is_some_and(|host| origin == format!("{scheme}://{host}"))
             || self.origins.iter().any(|allowed| allowed == origin);
         if known { Ok(()) } else { Err(Refused::Origin) }
+    }
+}
+
+/// An address as it stands in a URL.
+pub(crate) fn host_name(ip: IpAddr) -> String {
+    match ip {
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
     }
 }
 
@@ -147,6 +165,7 @@ mod tests {
         Gate {
             token: "secret".to_owned(),
             address: "127.0.0.1:8080".parse().unwrap(),
+            secure: false,
             origins: vec!["https://allowed.example".to_owned()],
             hosts: vec!["host.example:8080".to_owned()],
         }

@@ -8,17 +8,26 @@
 //! client may do is the core's business. It never logs what people or agents
 //! say.
 //!
-//! **Where to start.** `drive` is the loop; `socket` is a client's connection;
-//! `gate` is who gets in.
+//! **Where to start.** `drive` is the loop; `attend` is a connection, which
+//! `socket` and `lines` carry; `gate` is who gets in.
 
+mod attend;
 mod config;
 mod connection;
+mod deliveries;
+mod delivery;
 mod drive;
 mod encode;
 mod gate;
+mod lines;
 mod outbox;
+mod pace;
 mod serve;
 mod socket;
+mod tls;
+mod wire_log;
 
 pub use config::{ServerConfig, ServerLimits};
-pub use serve::{ServeError, Server, serve};
+pub use serve::{HOST_FILE, ServeError, Server, serve};
+pub use tls::{TlsError, TlsFiles};
+pub use wire_log::WireLogConfig;

@@ -27,7 +27,18 @@ pub(crate) enum Outgoing {
     /// large, and the loop has no time for that.
     Answer(RequestId, Box<Answer>),
     /// The end, once all before it is sent.
-    Close,
+    Close(Closing),
+}
+
+/// Why the host ends a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Closing {
+    /// There is nothing more to say.
+    Done,
+    /// The host stops.
+    Stopping,
+    /// The client could not keep up.
+    TooSlow,
 }
 
 /// The loop's end of an outbox.
@@ -100,7 +111,7 @@ fn size(outgoing: &Outgoing) -> usize {
         Outgoing::Text(text) => text.len(),
         // A pointer to a state that the host has anyway.
         Outgoing::Answer(..) => 1_024,
-        Outgoing::Close => 0,
+        Outgoing::Close(_) => 0,
     }
 }
 

@@ -1,13 +1,13 @@
 //! Starting and stopping.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
-use agenthost_agents::{Agents, ShellAgent};
+use agenthost_agents::Agents;
 use agenthost_core::{Config, Host};
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::number::Millis;
@@ -16,11 +16,18 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
+use crate::attend::Lobby;
 use crate::config::ServerConfig;
+use crate::connection::Event;
+use crate::deliveries::Deliveries;
 use crate::drive::Driver;
 use crate::gate::{self, Gate};
-use crate::socket::{self, Lobby};
+use crate::lines::{self, PrivateSocket};
+use crate::socket;
+use crate::tls::{self, TlsError, TlsListener};
+use crate::wire_log::WireLog;
 
 /// Inputs that wait for the loop. When there are more, whoever has the next
 /// waits: a client's messages stay in its socket, an agent's in its pipe.
@@ -43,9 +50,42 @@ pub enum ServeError {
     /// The token could not be read or made.
     #[error("token in the data directory: {0}")]
     Token(io::Error),
+    /// The Unix socket could not be made.
+    #[error("listen on `{}`: {source}", path.display())]
+    Socket {
+        /// Its path.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file that says where the host is could not be written.
+    #[error("write `{}`: {source}", path.display())]
+    ReadyFile {
+        /// Its path.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The record of what goes over the wire could not be opened.
+    #[error("wire log `{}`: {source}", path.display())]
+    WireLog {
+        /// Its path.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// TLS could not be set up.
+    #[error("TLS: {0}")]
+    Tls(#[from] TlsError),
     /// Other machines could listen in.
-    #[error("{0} is not a loopback address, and what is said there could be read by others")]
+    #[error(
+        "{0} can be reached by other machines, and what is said there could be read on the way: \
+         use TLS, or say that plain is what you want"
+    )]
     NotLoopback(SocketAddr),
+    /// There is no way for a client to reach the host.
+    #[error("there is nothing to listen on")]
+    Nowhere,
     /// Accepting connections failed.
     #[error("accept connections: {0}")]
     Accept(io::Error),
@@ -54,36 +94,54 @@ pub enum ServeError {
     Broke(#[from] JoinError),
 }
 
+/// Where a host says where it is, in its data directory, while it runs.
+pub const HOST_FILE: &str = "host.json";
+
+/// How long clients get to read their last messages when the host stops.
+const FAREWELL: Duration = Duration::from_secs(3);
+
 /// A server that runs.
 #[derive(Debug)]
 pub struct Server {
-    /// Where it listens.
-    pub address: SocketAddr,
-    /// What lets a client in.
+    /// The address it listens on, if it listens on one.
+    pub address: Option<SocketAddr>,
+    /// The Unix socket it listens on, if it listens on one.
+    pub socket: Option<PathBuf>,
+    /// What lets a client in by the address.
     pub token: String,
+    secure: bool,
+    host_file: PathBuf,
     stop: CancellationToken,
+    guests: TaskTracker,
     tasks: JoinSet<Result<(), ServeError>>,
 }
 
 impl Server {
     /// The address that clients use.
-    pub fn url(&self) -> String {
-        format!("ws://{}/", self.address)
+    pub fn url(&self) -> Option<String> {
+        let scheme = if self.secure { "wss" } else { "ws" };
+        let address = self.address?;
+        Some(format!("{scheme}://{address}/"))
     }
 
     /// Writes where the server is, whole or not at all, for programs that
     /// wait for it.
-    pub fn write_ready_file(&self, path: &Path) -> io::Result<()> {
+    pub fn write_ready_file(&self, path: &Path) -> Result<(), ServeError> {
         let ready = serde_json::json!({
             "url": self.url(),
+            "socket": self.socket,
             "token": self.token,
             "pid": std::process::id(),
             "version": env!("CARGO_PKG_VERSION"),
         });
-        gate::write_private(path, &format!("{ready}\n"))
+        gate::write_private(path, &format!("{ready}\n")).map_err(|source| ServeError::ReadyFile {
+            path: path.to_owned(),
+            source,
+        })
     }
 
-    /// Lets everything come to an end.
+    /// Lets everything come to an end: what was asked is answered, and agents
+    /// are ended with all they started.
     pub async fn stop(mut self) -> Result<(), ServeError> {
         self.stop.cancel();
         self.ended().await
@@ -91,33 +149,142 @@ impl Server {
 
     /// Waits for the end, whatever brings it.
     pub async fn ended(&mut self) -> Result<(), ServeError> {
+        let mut result = Ok(());
         while let Some(ended) = self.tasks.join_next().await {
             self.stop.cancel();
-            ended??;
+            let ended = ended.map_err(ServeError::from).flatten();
+            result = result.and(ended);
         }
-        Ok(())
+        self.guests.close();
+        // Whoever has not read to the end by now can reconnect to the next.
+        drop(tokio::time::timeout(FAREWELL, self.guests.wait()).await);
+        // Somebody may have tidied up.
+        std::fs::remove_file(&self.host_file).unwrap_or_default();
+        result
     }
 }
 
 /// Starts a server: it listens when this returns.
 pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
-    if !config.listen.ip().is_loopback() {
-        return Err(ServeError::NotLoopback(config.listen));
+    if config.listen.is_none() && config.socket.is_none() && !config.stdio {
+        return Err(ServeError::Nowhere);
     }
+    if let Some(listen) = config.listen
+        && !listen.ip().is_loopback()
+        && config.tls.is_none()
+        && !config.allow_plain
+    {
+        return Err(ServeError::NotLoopback(listen));
+    }
+    let acceptor = config.tls.as_ref().map(tls::acceptor).transpose()?;
     let store = Store::open(&config.data_directory, config.durability)?;
     let token = gate::token(&config.data_directory).map_err(ServeError::Token)?;
-    let failed = |source| ServeError::Listen {
-        address: config.listen,
-        source,
+    let wire_log = match &config.wire_log {
+        None => None,
+        Some(log) => Some(WireLog::open(log).map_err(|source| ServeError::WireLog {
+            path: log.path.clone(),
+            source,
+        })?),
     };
-    let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
+    let tcp = match config.listen {
+        None => None,
+        Some(address) => {
+            let failed = |source| ServeError::Listen { address, source };
+            let tcp = TcpListener::bind(address).await.map_err(failed)?;
+            let address = tcp.local_addr().map_err(failed)?;
+            Some((tcp, address))
+        }
+    };
+    let unix = match &config.socket {
+        None => None,
+        Some(path) => Some(PrivateSocket::bind(path).await.map_err(|source| {
+            let path = path.clone();
+            ServeError::Socket { path, source }
+        })?),
+    };
 
+    let stop = CancellationToken::new();
+    let (events, receiver) = mpsc::channel(INPUTS);
+    let driver = driver(&config, store, receiver)?;
+    let lobby = Lobby {
+        limits: config.limits,
+        events,
+        next: Arc::new(AtomicU32::new(1)),
+        places: Arc::new(Semaphore::new(config.limits.connections)),
+        wire_log,
+        stop: stop.clone(),
+        guests: TaskTracker::new(),
+    };
+    let server = Server {
+        address: tcp.as_ref().map(|(_, address)| *address),
+        socket: config.socket.clone(),
+        token: token.clone(),
+        secure: config.tls.is_some(),
+        host_file: config.data_directory.join(HOST_FILE),
+        stop: stop.clone(),
+        guests: lobby.guests.clone(),
+        tasks: JoinSet::new(),
+    };
+    server.write_ready_file(&server.host_file)?;
+    let mut server = server;
+    let until = stop.clone();
+    let tasks = &mut server.tasks;
+    tasks.spawn(async move { Ok(driver.run(until).await?) });
+    let only_stdio = tcp.is_none() && unix.is_none();
+    if let Some((tcp, address)) = tcp {
+        let gate = Gate {
+            token,
+            address,
+            secure: acceptor.is_some(),
+            origins: config.allowed_origins,
+            hosts: config.allowed_hosts,
+        };
+        let router = socket::router(gate, lobby.clone());
+        let until = stop.clone().cancelled_owned();
+        tasks.spawn(async move {
+            let served = match acceptor {
+                Some(acceptor) => {
+                    let listener = TlsListener::new(tcp, acceptor);
+                    axum::serve(listener, router)
+                        .with_graceful_shutdown(until)
+                        .await
+                }
+                None => axum::serve(tcp, router).with_graceful_shutdown(until).await,
+            };
+            served.map_err(ServeError::Accept)
+        });
+    }
+    if let Some(unix) = unix {
+        let lobby = lobby.clone();
+        tasks.spawn(async move { unix.accept(lobby).await.map_err(ServeError::Accept) });
+    }
+    if config.stdio {
+        let guests = lobby.guests.clone();
+        guests.spawn(async move {
+            lines::lines(&lobby, tokio::io::stdin(), tokio::io::stdout()).await;
+            // A host that nobody else can reach is not needed any more.
+            if only_stdio {
+                lobby.stop.cancel();
+            }
+        });
+    }
+    Ok(server)
+}
+
+/// The loop, with what it owns.
+fn driver(
+    config: &ServerConfig,
+    mut store: Store,
+    events: mpsc::Receiver<Event>,
+) -> Result<Driver, ServeError> {
     let (to_agents, from_agents) = mpsc::channel(INPUTS);
     let mut agents = Agents::new(to_agents);
-    agents.add(ShellAgent);
+    for agent in &config.agents {
+        agents.add(Arc::clone(agent));
+    }
     let remembered = store.remembered()?;
-    let seq = remembered.seq;
+    let compacted = remembered.seq;
+    let grace = config.limits.grace.as_millis();
     let host = Host::new(
         Config {
             server: Implementation {
@@ -127,53 +294,22 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
             },
             agents: agents.infos(),
             default_directory: None,
-            grace: Millis(i64::try_from(config.limits.grace.as_millis()).unwrap_or(i64::MAX)),
+            grace: Millis(i64::try_from(grace).unwrap_or(i64::MAX)),
             subscriptions: config.limits.subscriptions,
         },
         remembered,
     );
-    let (events, receiver) = mpsc::channel(INPUTS);
-    let driver = Driver {
+    Ok(Driver {
         host,
         store,
         agents,
         retention: config.retention,
-        events: receiver,
+        events,
         from_agents,
-        outboxes: BTreeMap::new(),
+        deliveries: Deliveries::default(),
         timers: JoinSet::new(),
         nonce: random(),
-        compacted: seq,
-    };
-    let stop = CancellationToken::new();
-    let lobby = Lobby {
-        gate: Gate {
-            token: token.clone(),
-            address,
-            origins: config.allowed_origins,
-            hosts: config.allowed_hosts,
-        },
-        limits: config.limits,
-        events,
-        next: Arc::new(AtomicU32::new(1)),
-        places: Arc::new(Semaphore::new(config.limits.connections)),
-        stop: stop.clone(),
-    };
-    let mut tasks = JoinSet::new();
-    let until = stop.clone();
-    tasks.spawn(async move { Ok(driver.run(until).await?) });
-    let until = stop.clone();
-    tasks.spawn(async move {
-        axum::serve(listener, socket::router(lobby))
-            .with_graceful_shutdown(until.cancelled_owned())
-            .await
-            .map_err(ServeError::Accept)
-    });
-    Ok(Server {
-        address,
-        token,
-        stop,
-        tasks,
+        compacted,
     })
 }
 

@@ -16,6 +16,7 @@ mod retention;
 mod rows;
 mod schema;
 mod store;
+mod turns;
 
 pub use error::StoreError;
 pub use retention::Retention;

@@ -1,5 +1,6 @@
 //! Forgetting what no client will ask for.
 
+use agenthost_core::Extent;
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
@@ -16,9 +17,18 @@ pub struct Retention {
     pub actions: u64,
     /// Greatest age.
     pub age: Millis,
+    /// Most bytes, about.
+    pub bytes: u64,
 }
 
 impl Store {
+    /// Whether the log is so far beyond its bound of bytes that it is worth
+    /// the work to forget.
+    pub fn is_large(&self, retention: Retention) -> Result<bool, StoreError> {
+        let bytes = self.number("log_bytes")?.0;
+        Ok(bytes > retention.bytes.saturating_add(retention.bytes / 4))
+    }
+
     /// Forgets old actions, once the states they made are kept. Returns where
     /// the log starts now.
     pub fn compact(&mut self, retention: Retention, now: Millis) -> Result<ServerSeq, StoreError> {
@@ -31,17 +41,24 @@ impl Store {
         )?;
         let before = self.number("log_start")?;
         let start = by_age.map_or(ServerSeq(0), sequence);
-        let start = start.max(ServerSeq(by_count)).max(before);
+        let by_bytes = self.beyond(retention.bytes)?;
+        let start = start.max(ServerSeq(by_count)).max(by_bytes).max(before);
         if start == before {
             return Ok(before);
         }
         // A state that rests on what is to be forgotten is kept first.
         for channel in self.channels_behind(start)? {
-            if let Some(state) = self.load(&channel)? {
-                self.snapshot(&channel, &state, last)?;
+            if let Some(loaded) = self.load(&channel, Extent::Tail)? {
+                self.snapshot(&channel, &loaded, last)?;
             }
         }
         let transaction = self.connection.transaction()?;
+        transaction.execute(
+            "UPDATE numbers SET value = value - (
+                SELECT coalesce(sum(length(CAST(envelope AS BLOB))), 0) FROM log WHERE seq <= ?1
+            ) WHERE name = 'log_bytes'",
+            [number(start)],
+        )?;
         transaction.execute("DELETE FROM log WHERE seq <= ?1", [number(start)])?;
         transaction.execute(
             "UPDATE numbers SET value = ?1 WHERE name = 'log_start'",
@@ -49,6 +66,23 @@ impl Store {
         )?;
         transaction.commit()?;
         Ok(start)
+    }
+
+    /// The last of the oldest actions that are too many bytes.
+    fn beyond(&self, bytes: u64) -> Result<ServerSeq, StoreError> {
+        let mut excess = self.number("log_bytes")?.0.saturating_sub(bytes);
+        let mut last = ServerSeq(0);
+        let mut query = self
+            .connection
+            .prepare("SELECT seq, length(CAST(envelope AS BLOB)) FROM log ORDER BY seq")?;
+        let mut rows = query.query([])?;
+        while excess > 0
+            && let Some(row) = rows.next()?
+        {
+            last = sequence(row.get(0)?);
+            excess = excess.saturating_sub(row.get::<_, i64>(1)?.unsigned_abs());
+        }
+        Ok(last)
     }
 
     fn channels_behind(&self, start: ServerSeq) -> Result<Vec<Uri>, StoreError> {

@@ -6,7 +6,8 @@ use crate::error::StoreError;
 
 /// Each step brings a database from one version to the next. Steps are only
 /// ever added: a database of any age goes through all it has missed.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     -- Numbers that are not in any row: the last one given out, and where the
     -- log starts.
     CREATE TABLE numbers (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -33,7 +34,29 @@ const STEPS: &[&str] = &["
 
     CREATE TABLE sessions (session TEXT PRIMARY KEY, summary TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE clients (client TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
-"];
+",
+    "
+    -- The turns of chats, by their place. A state has those no longer, so a
+    -- long chat is kept and read piece by piece.
+    CREATE TABLE turns (
+        channel TEXT NOT NULL,
+        position INTEGER NOT NULL,
+        turn TEXT NOT NULL,
+        content TEXT NOT NULL,
+        PRIMARY KEY (channel, position)
+    ) WITHOUT ROWID;
+    INSERT INTO turns
+        SELECT channel, turns.key, json_extract(turns.value, '$.id'), turns.value
+        FROM channels, json_each(channels.state, '$.turns') AS turns
+        WHERE json_type(channels.state, '$.turns') = 'array';
+    UPDATE channels SET state = json_set(state, '$.turns', json('[]'))
+        WHERE json_type(state, '$.turns') = 'array';
+
+    -- How large the log is.
+    INSERT INTO numbers
+        SELECT 'log_bytes', coalesce(sum(length(CAST(envelope AS BLOB))), 0) FROM log;
+",
+];
 
 /// Brings the tables up to date, each step whole or not at all.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use agenthost_core::{Remembered, StoredChannel, Write};
-use agenthost_protocol::action::ActionEnvelope;
+use agenthost_core::{Extent, Loaded, Remembered, StoredChannel, Write};
+use agenthost_protocol::action::{Action, ActionEnvelope};
 use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::ChatAction;
 use agenthost_protocol::ids::{ClientId, ServerSeq};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::outcome::Outcome;
@@ -17,6 +18,7 @@ use crate::directory::{self, Directory};
 use crate::error::StoreError;
 use crate::rows::{self, ClientRow};
 use crate::schema;
+use crate::turns::{self, Kept};
 
 /// What a batch that was appended survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub struct Store {
     pub(crate) connection: Connection,
     /// Actions since the last snapshot of each channel.
     since_snapshot: BTreeMap<Uri, u32>,
+    /// What the rows of chats have, as far as it is known.
+    kept: BTreeMap<Uri, Kept>,
     _directory: Directory,
 }
 
@@ -61,6 +65,7 @@ impl Store {
         Ok(Store {
             connection,
             since_snapshot: BTreeMap::new(),
+            kept: BTreeMap::new(),
             _directory: directory,
         })
     }
@@ -69,8 +74,20 @@ impl Store {
     /// for a snapshot.
     pub fn append(&mut self, writes: &[Write], now: Millis) -> Result<Vec<Uri>, StoreError> {
         let transaction = self.connection.transaction()?;
+        let (mut last, mut bytes) = (None, 0);
         for write in writes {
-            append(&transaction, write, now)?;
+            bytes += append(&transaction, write, now)?;
+            last = last.max(number_of(write));
+        }
+        if let Some(last) = last {
+            transaction
+                .prepare_cached("UPDATE numbers SET value = ?1 WHERE name = 'seq'")?
+                .execute([number(last)])?;
+        }
+        if bytes > 0 {
+            transaction
+                .prepare_cached("UPDATE numbers SET value = value + ?1 WHERE name = 'log_bytes'")?
+                .execute([i64::try_from(bytes).unwrap_or(i64::MAX)])?;
         }
         transaction.commit()?;
         let mut due = Vec::new();
@@ -88,6 +105,7 @@ impl Store {
                 }
                 Write::Removed { channel, .. } => {
                     self.since_snapshot.remove(channel);
+                    self.kept.remove(channel);
                 }
                 _ => {}
             }
@@ -100,22 +118,34 @@ impl Store {
     pub fn snapshot(
         &mut self,
         channel: &Uri,
-        state: &ChannelState,
+        loaded: &Loaded,
         seq: ServerSeq,
     ) -> Result<(), StoreError> {
-        self.connection
+        let nothing = Kept::default();
+        let kept = self.kept.get(channel).unwrap_or(&nothing);
+        let transaction = self.connection.transaction()?;
+        transaction
             .prepare_cached("UPDATE channels SET seq = ?2, state = ?3 WHERE channel = ?1")?
             .execute(params![
                 channel.as_str(),
                 number(seq),
-                serde_json::to_string(state)?
+                turns::row_of(&loaded.state)?
             ])?;
+        turns::write(&transaction, channel, loaded, kept)?;
+        transaction.commit()?;
+        self.kept.insert(channel.clone(), Kept::of(loaded));
         self.since_snapshot.remove(channel);
         Ok(())
     }
 
-    /// The state of a channel: its snapshot and what came after.
-    pub fn load(&self, channel: &Uri) -> Result<Option<ChannelState>, StoreError> {
+    /// Lets go of what is only in memory to save work, except for the
+    /// channels that the host has in memory, too.
+    pub fn let_go(&mut self, held: impl Fn(&Uri) -> bool) {
+        self.kept.retain(|channel, _| held(channel));
+    }
+
+    /// A channel: its snapshot and what came after.
+    pub fn load(&mut self, channel: &Uri, extent: Extent) -> Result<Option<Loaded>, StoreError> {
         let row = self
             .connection
             .prepare_cached("SELECT seq, state FROM channels WHERE channel = ?1")?
@@ -126,31 +156,52 @@ impl Store {
         let Some((seq, text)) = row else {
             return Ok(None);
         };
-        let mut state: ChannelState = rows::read(|| format!("the state of {channel}"), &text)?;
-        let mut later = self.connection.prepare_cached(
-            "SELECT seq, envelope FROM log WHERE channel = ?1 AND seq > ?2 ORDER BY seq",
-        )?;
-        let mut later = later.query(params![channel.as_str(), seq])?;
-        while let Some(row) = later.next()? {
-            let seq: i64 = row.get(0)?;
-            let text = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
-            let envelope: ActionEnvelope = rows::read(|| format!("action {seq}"), text)?;
-            match state.reduce(&envelope.action) {
+        let state: ChannelState = rows::read(|| format!("the state of {channel}"), &text)?;
+        let later = self.later(channel, seq)?;
+        let cut = |envelope: &ActionEnvelope| {
+            matches!(&*envelope.action, Action::Chat(ChatAction::Truncated(_)))
+        };
+        // What is cut off may be cut off anywhere.
+        let extent = if later.iter().any(cut) {
+            Extent::Whole
+        } else {
+            extent
+        };
+        let mut loaded = turns::read(&self.connection, channel, state, extent)?;
+        self.kept.insert(channel.clone(), Kept::of(&loaded));
+        for envelope in later {
+            match loaded.state.reduce(&envelope.action) {
                 Outcome::Applied | Outcome::NoOp => {}
                 outcome @ (Outcome::WrongChannel | Outcome::Invalid(_)) => {
                     return Err(StoreError::Unreadable {
-                        what: format!("action {seq}"),
+                        what: format!("action {}", envelope.server_seq.0),
                         problem: format!("{outcome:?}"),
                     });
                 }
             }
         }
-        Ok(Some(state))
+        Ok(Some(loaded))
+    }
+
+    /// What happened on a channel after an action.
+    fn later(&self, channel: &Uri, seq: i64) -> Result<Vec<ActionEnvelope>, StoreError> {
+        let mut query = self.connection.prepare_cached(
+            "SELECT seq, envelope FROM log WHERE channel = ?1 AND seq > ?2 ORDER BY seq",
+        )?;
+        let mut found = query.query(params![channel.as_str(), seq])?;
+        let mut later = Vec::new();
+        while let Some(row) = found.next()? {
+            let seq: i64 = row.get(0)?;
+            let text = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+            later.push(rows::read(|| format!("action {seq}"), text)?);
+        }
+        Ok(later)
     }
 
     /// What a host that starts now has to know.
-    pub fn remembered(&self) -> Result<Remembered, StoreError> {
-        let root = match self.load(&RootChannel.into())? {
+    pub fn remembered(&mut self) -> Result<Remembered, StoreError> {
+        let root = self.load(&RootChannel.into(), Extent::Whole)?;
+        let root = match root.map(|root| root.state) {
             Some(ChannelState::Root(root)) => Some((*root).clone()),
             _ => None,
         };
@@ -202,6 +253,20 @@ impl Store {
         Ok(found.into_values().collect())
     }
 
+    /// How many bytes a replay would be.
+    pub fn replay_bytes(&self, after: ServerSeq, channels: &[Uri]) -> Result<u64, StoreError> {
+        let mut query = self.connection.prepare_cached(
+            "SELECT coalesce(sum(length(CAST(envelope AS BLOB))), 0) FROM log
+             WHERE channel = ?1 AND seq > ?2",
+        )?;
+        let mut bytes = 0;
+        for channel in channels {
+            let row = query.query_row(params![channel.as_str(), number(after)], |row| row.get(0));
+            bytes += i64::unsigned_abs(row?);
+        }
+        Ok(bytes)
+    }
+
     fn rows<T>(
         &self,
         query: &str,
@@ -251,16 +316,20 @@ fn is_damage(error: &rusqlite::Error) -> bool {
     )
 }
 
-fn append(transaction: &Transaction<'_>, write: &Write, now: Millis) -> Result<(), StoreError> {
+/// The number that a write uses up.
+fn number_of(write: &Write) -> Option<ServerSeq> {
+    match write {
+        Write::Action(envelope) => Some(envelope.server_seq),
+        Write::Number(seq) => Some(*seq),
+        _ => None,
+    }
+}
+
+/// Keeps one thing. Returns how much the log grew.
+fn append(transaction: &Transaction<'_>, write: &Write, now: Millis) -> Result<usize, StoreError> {
     let run = |sql: &str, values: &[&dyn rusqlite::ToSql]| -> Result<(), StoreError> {
         transaction.prepare_cached(sql)?.execute(values)?;
         Ok(())
-    };
-    let count = |seq: ServerSeq| {
-        run(
-            "UPDATE numbers SET value = ?1 WHERE name = 'seq' AND value < ?1",
-            &[&number(seq)],
-        )
     };
     match write {
         Write::Action(envelope) => {
@@ -270,46 +339,53 @@ fn append(transaction: &Transaction<'_>, write: &Write, now: Millis) -> Result<(
                 "INSERT INTO log (seq, channel, at, envelope) VALUES (?1, ?2, ?3, ?4)",
                 &[&seq, &envelope.channel.as_str(), &now.0, &text],
             )?;
-            count(envelope.server_seq)
+            return Ok(text.len());
         }
-        Write::Number(seq) => count(*seq),
+        Write::Number(_) => {}
         Write::Created {
             channel,
             session,
             state,
             seq,
-        } => run(
-            "INSERT INTO channels (channel, session, born, seq, state) VALUES (?1, ?2, ?3, ?3, ?4)",
-            &[
-                &channel.as_str(),
-                &session.as_ref().map(Uri::as_str),
-                &number(*seq),
-                &serde_json::to_string(state)?,
-            ],
-        ),
-        Write::Removed { channel, .. } => run(
-            "DELETE FROM channels WHERE channel = ?1",
-            &[&channel.as_str()],
-        ),
+        } => {
+            run(
+                "INSERT INTO channels (channel, session, born, seq, state)
+                 VALUES (?1, ?2, ?3, ?3, ?4)",
+                &[
+                    &channel.as_str(),
+                    &session.as_ref().map(Uri::as_str),
+                    &number(*seq),
+                    &turns::row_of(state)?,
+                ],
+            )?;
+            let loaded = Loaded::whole(state.clone());
+            turns::write(transaction, channel, &loaded, &Kept::default())?;
+        }
+        Write::Removed { channel, .. } => {
+            let channel = channel.as_str();
+            run("DELETE FROM turns WHERE channel = ?1", &[&channel])?;
+            run("DELETE FROM channels WHERE channel = ?1", &[&channel])?;
+        }
         Write::Session(summary) => run(
             "INSERT OR REPLACE INTO sessions (session, summary) VALUES (?1, ?2)",
             &[&summary.resource.as_str(), &serde_json::to_string(summary)?],
-        ),
+        )?,
         Write::SessionRemoved(session) => run(
             "DELETE FROM sessions WHERE session = ?1",
             &[&session.as_str()],
-        ),
+        )?,
         Write::Client(client, record) => run(
             "INSERT OR REPLACE INTO clients (client, record) VALUES (?1, ?2)",
             &[
                 &client.as_str(),
                 &serde_json::to_string(&ClientRow::from(&**record))?,
             ],
-        ),
+        )?,
         Write::ClientForgotten(client) => {
-            run("DELETE FROM clients WHERE client = ?1", &[&client.as_str()])
+            run("DELETE FROM clients WHERE client = ?1", &[&client.as_str()])?;
         }
     }
+    Ok(0)
 }
 
 /// Sequence numbers stay below 2^53, far below what a row holds.

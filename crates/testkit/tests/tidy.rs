@@ -42,8 +42,13 @@ const LAYERS: &[Layer] = &[
         tests: &[],
     },
     Layer {
+        name: "client",
+        uses: &["protocol"],
+        tests: &[],
+    },
+    Layer {
         name: "cli",
-        uses: &["protocol", "store", "server"],
+        uses: &["protocol", "agents", "store", "server", "client"],
         tests: &[],
     },
     Layer {

@@ -1,75 +1,87 @@
-//! One session of the shell agent: ask, run, report.
+//! One session of the shell agent: a task for each turn that runs.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use agenthost_core::agent::{AgentCommand, AgentEvent, Decision};
-use agenthost_protocol::chat::{
-    ConfirmationOption, ConfirmationOptionKind, ErrorPart, TerminalCommandResult, ToolCallResult,
-    ToolResultContent, ToolResultTerminal, ToolResultText,
-};
-use agenthost_protocol::common::{ErrorInfo, ToolDefinition};
-use agenthost_protocol::ids::{ConfirmationOptionId, ToolCallId, TurnId};
-use agenthost_protocol::list::List;
-use agenthost_protocol::terminal::{
-    TerminalAction, TerminalClaim, TerminalData, TerminalExited, TerminalLifecycle,
-    TerminalSessionClaim, TerminalState,
-};
+use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_protocol::common::ToolDefinition;
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::Json;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinSet};
 
-use super::command::{Running, directory};
+use super::turn::Turn;
 use crate::agent::{HostGone, Session};
-use crate::mapper::{ToolStart, TurnEvent, TurnMapper};
+use crate::mapper::TurnMapper;
 
-const HELP: &str = "\
-I am the shell: no model, just your commands. Each message is a command line; I ask before I run it, in the first
-directory of this session, and show its output as it comes.
+/// Commands that wait for a turn. There are few that a turn can get.
+const COMMANDS: usize = 64;
 
-- Allow once, or for the whole session, or deny.
-- Cancel the turn to end a command and everything it started.
-- There is nothing to read from: commands that ask questions get no answer.
-";
-
-/// How much of the output goes into the result, from the end.
-const TAIL: usize = 4_000;
-
-/// Works for a session until there are no more commands.
-pub(super) async fn work(session: Session) -> Result<(), String> {
-    let mut shell = Shell {
-        session,
-        directories: Vec::new(),
-        always: false,
-    };
-    while let Some(command) = shell.session.commands.recv().await {
-        match command {
-            AgentCommand::Open { directories, .. } => {
-                shell.directories = directories;
-                let tools = vec![tool()];
-                shell
-                    .session
-                    .events
-                    .send(AgentEvent::Opened { tools })
-                    .await?;
+/// Works for a session until there are no more commands. Turns in different
+/// chats run side by side; the host sees to it that a chat has one at a time.
+pub(super) async fn work(mut session: Session) -> Result<(), String> {
+    let mut directory = None;
+    let always = Arc::new(AtomicBool::new(false));
+    let mut running: BTreeMap<Uri, mpsc::Sender<AgentCommand>> = BTreeMap::new();
+    let mut turns = JoinSet::new();
+    loop {
+        let command = tokio::select! {
+            command = session.commands.recv() => command,
+            Some(ended) = turns.join_next() => {
+                check(ended)?;
+                continue;
             }
-            AgentCommand::Prompt {
+        };
+        match command {
+            None | Some(AgentCommand::Close) => break,
+            Some(AgentCommand::Open { directories, .. }) => {
+                directory = directories.into_iter().next();
+                let tools = vec![tool()];
+                session.events.send(AgentEvent::Opened { tools }).await?;
+            }
+            Some(AgentCommand::Prompt {
                 chat,
                 turn,
                 message,
-            } => match shell.turn(chat, turn, &message.text).await? {
-                Next::GoOn => {}
-                Next::End => break,
-            },
-            AgentCommand::Close => break,
-            // About a turn that is over, or nothing that a shell remembers.
-            AgentCommand::Resume { .. }
-            | AgentCommand::Cancel { .. }
-            | AgentCommand::Decide { .. }
-            | AgentCommand::Answer { .. }
-            | AgentCommand::Rewind { .. } => {}
+            }) => {
+                let (sender, commands) = mpsc::channel(COMMANDS);
+                let turn = Turn {
+                    session: session.uri.clone(),
+                    chat: chat.clone(),
+                    turn: turn.clone(),
+                    commands,
+                    events: session.events.clone(),
+                    directory: directory.clone(),
+                    always: Arc::clone(&always),
+                    mapper: TurnMapper::new(turn),
+                };
+                running.retain(|_, turn| !turn.is_closed());
+                running.insert(chat, sender);
+                turns.spawn(async move { turn.work(&message.text).await });
+            }
+            Some(command) => {
+                let turn = command.chat().and_then(|chat| running.get(chat));
+                if let Some(turn) = turn
+                    && let Err(mpsc::error::TrySendError::Full(_)) = turn.try_send(command)
+                {
+                    return Err("a turn does not take commands any more".to_owned());
+                }
+            }
         }
     }
+    // Without commands they come to an end, with all they started.
+    running.clear();
+    while let Some(ended) = turns.join_next().await {
+        check(ended)?;
+    }
     Ok(())
+}
+
+fn check(ended: Result<Result<(), HostGone>, JoinError>) -> Result<(), String> {
+    match ended {
+        Ok(ended) => Ok(ended?),
+        Err(_) => Err("a turn broke".to_owned()),
+    }
 }
 
 fn tool() -> ToolDefinition {
@@ -82,306 +94,4 @@ fn tool() -> ToolDefinition {
         annotations: None,
         meta: None,
     }
-}
-
-struct Shell {
-    session: Session,
-    directories: Vec<Uri>,
-    /// Whether the user allowed everything for this session.
-    always: bool,
-}
-
-/// What is left to do after a turn.
-enum Next {
-    GoOn,
-    End,
-}
-
-/// A turn, while it runs.
-struct Turn {
-    chat: Uri,
-    turn: TurnId,
-    mapper: TurnMapper,
-}
-
-/// How a wait in the middle of a turn ended.
-enum Waited {
-    Decided(Decision),
-    Cancelled,
-    Closed,
-}
-
-impl Shell {
-    async fn turn(&mut self, chat: Uri, turn: TurnId, text: &str) -> Result<Next, HostGone> {
-        let mapper = TurnMapper::new(turn.clone());
-        let mut turn = Turn { chat, turn, mapper };
-        let line = text.trim();
-        if line.is_empty() || line == "help" {
-            self.say(&mut turn, TurnEvent::Text(HELP.to_owned()))
-                .await?;
-            return self.end(&turn, None).await;
-        }
-        let call = ToolCallId::from("command");
-        let start = ToolStart {
-            id: call.clone(),
-            name: "shell".to_owned(),
-            display_name: "Shell".to_owned(),
-            message: format!("Run {}", short(line)).into(),
-            input: Some(line.to_owned()),
-            question: (!self.always).then(|| ToolStart::ask("Run in terminal", options())),
-        };
-        self.say(&mut turn, TurnEvent::Tool(Box::new(start)))
-            .await?;
-        if !self.always {
-            match self.wait(&turn.turn).await {
-                Waited::Cancelled => return Ok(Next::GoOn),
-                Waited::Closed => return Ok(Next::End),
-                Waited::Decided(Decision::Approved { option, .. }) => {
-                    self.always = option.is_some_and(|option| option.as_str() == SESSION);
-                }
-                Waited::Decided(_) => {
-                    turn.mapper.refused(&call);
-                    let text = "I did not run it.".to_owned();
-                    self.say(&mut turn, TurnEvent::Text(text)).await?;
-                    return self.end(&turn, None).await;
-                }
-            }
-        }
-        self.run(turn, call, line).await
-    }
-
-    async fn run(
-        &mut self,
-        mut turn: Turn,
-        call: ToolCallId,
-        line: &str,
-    ) -> Result<Next, HostGone> {
-        let directory = match self.directories.first().map(directory) {
-            Some(None) => {
-                let reason = "the working directory of this session is not a local folder";
-                return self.end(&turn, Some(failure("directory", reason))).await;
-            }
-            Some(found) => found,
-            None => None,
-        };
-        let mut running = match Running::start(line, directory.as_ref()) {
-            Ok(running) => running,
-            Err(error) => {
-                let reason = format!("start `sh`: {error}");
-                return self.end(&turn, Some(failure("spawn", &reason))).await;
-            }
-        };
-        let terminal = self.open_terminal(&turn, &call, line, directory).await?;
-        let block = |result| {
-            ToolResultContent::Terminal(ToolResultTerminal {
-                resource: terminal.clone(),
-                title: short(line),
-                is_pty: Some(false),
-                result,
-            })
-        };
-        let shown = TurnEvent::ToolContent(call.clone(), vec![block(None)]);
-        self.say(&mut turn, shown).await?;
-        let mut tail = Tail::default();
-        loop {
-            tokio::select! {
-                output = running.read() => match output {
-                    Ok(Some(text)) => {
-                        tail.push(&text);
-                        let data = TerminalAction::Data(TerminalData { data: text });
-                        self.tell_terminal(&terminal, data).await?;
-                    }
-                    // Nothing more to read, for whatever reason: wait for the end.
-                    Ok(None) | Err(_) => break,
-                },
-                waited = self.wait(&turn.turn) => match waited {
-                    // It runs already; there is nothing to decide.
-                    Waited::Decided(_) => {}
-                    ended @ (Waited::Cancelled | Waited::Closed) => {
-                        running.stop().await;
-                        let exited = TerminalAction::Exited(TerminalExited { exit_code: None });
-                        self.tell_terminal(&terminal, exited).await?;
-                        return Ok(match ended {
-                            Waited::Closed => Next::End,
-                            _ => Next::GoOn,
-                        });
-                    }
-                },
-            }
-        }
-        let exit_code = running.wait().await.unwrap_or_default();
-        let exited = TerminalAction::Exited(TerminalExited { exit_code });
-        self.tell_terminal(&terminal, exited).await?;
-        let content = vec![
-            ToolResultContent::Text(ToolResultText {
-                text: tail.text.clone(),
-            }),
-            block(Some(TerminalCommandResult {
-                exit_code,
-                preview: Some(tail.text),
-                truncated: Some(tail.truncated),
-            })),
-        ];
-        let success = exit_code == Some(0);
-        let ended = match exit_code {
-            Some(code) => format!("it ended with exit code {code}"),
-            None => "it was killed".to_owned(),
-        };
-        let result = ToolCallResult {
-            success,
-            past_tense_message: format!("Ran {}", short(line)).into(),
-            content: Some(content),
-            structured_content: None,
-            error: (!success).then(|| Json::from_iter([("message", ended)])),
-        };
-        self.say(&mut turn, TurnEvent::ToolDone(call, Box::new(result)))
-            .await?;
-        self.end(&turn, None).await
-    }
-
-    async fn open_terminal(
-        &self,
-        turn: &Turn,
-        call: &ToolCallId,
-        line: &str,
-        directory: Option<PathBuf>,
-    ) -> Result<Uri, HostGone> {
-        let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        let (chat, name) = (encode(turn.chat.as_str()), encode(turn.turn.as_str()));
-        let terminal = Uri::from(format!("ahp-terminal:/{chat}/{name}"));
-        let state = TerminalState {
-            title: short(line),
-            cwd: directory.and_then(|_| self.directories.first().cloned()),
-            cols: None,
-            rows: None,
-            content: List::new(),
-            lifecycle: TerminalLifecycle::Running,
-            claim: TerminalClaim::Session(TerminalSessionClaim {
-                session: self.session.uri.clone(),
-                chat: turn.chat.clone(),
-                turn_id: Some(turn.turn.clone()),
-                tool_call_id: Some(call.clone()),
-            }),
-            supports_command_detection: None,
-            is_pty: Some(false),
-        };
-        let opened = AgentEvent::TerminalOpened {
-            terminal: terminal.clone(),
-            state: Box::new(state),
-        };
-        self.session.events.send(opened).await?;
-        Ok(terminal)
-    }
-
-    async fn tell_terminal(&self, terminal: &Uri, action: TerminalAction) -> Result<(), HostGone> {
-        let event = AgentEvent::Terminal {
-            terminal: terminal.clone(),
-            action: Box::new(action),
-        };
-        self.session.events.send(event).await
-    }
-
-    async fn say(&self, turn: &mut Turn, event: TurnEvent) -> Result<(), HostGone> {
-        for action in turn.mapper.map(event) {
-            let event = AgentEvent::Chat {
-                chat: turn.chat.clone(),
-                action: Box::new(action),
-            };
-            self.session.events.send(event).await?;
-        }
-        Ok(())
-    }
-
-    async fn end(&self, turn: &Turn, error: Option<ErrorPart>) -> Result<Next, HostGone> {
-        let ended = AgentEvent::TurnEnded {
-            chat: turn.chat.clone(),
-            turn: turn.turn.clone(),
-            error,
-        };
-        self.session.events.send(ended).await?;
-        Ok(Next::GoOn)
-    }
-
-    /// Waits for something that matters to the turn.
-    async fn wait(&mut self, turn: &TurnId) -> Waited {
-        loop {
-            match self.session.commands.recv().await {
-                Some(AgentCommand::Decide { decision, .. }) => return Waited::Decided(decision),
-                Some(AgentCommand::Cancel {
-                    turn: cancelled, ..
-                }) if cancelled == *turn => {
-                    return Waited::Cancelled;
-                }
-                // Cutting off the running turn cancels it.
-                Some(AgentCommand::Rewind { .. }) => return Waited::Cancelled,
-                Some(AgentCommand::Close) | None => return Waited::Closed,
-                Some(
-                    AgentCommand::Open { .. }
-                    | AgentCommand::Prompt { .. }
-                    | AgentCommand::Resume { .. }
-                    | AgentCommand::Cancel { .. }
-                    | AgentCommand::Answer { .. },
-                ) => {}
-            }
-        }
-    }
-}
-
-const SESSION: &str = "session";
-
-fn options() -> Vec<ConfirmationOption> {
-    let option = |id: &str, label: &str, kind, group| ConfirmationOption {
-        id: ConfirmationOptionId::from(id),
-        label: label.to_owned(),
-        kind,
-        group: Some(group),
-    };
-    use ConfirmationOptionKind::{Approve, Deny};
-    vec![
-        option("once", "Allow once", Approve, 0),
-        option(SESSION, "Allow everything in this session", Approve, 0),
-        option("deny", "Deny", Deny, 1),
-    ]
-}
-
-/// The end of the output, as much as goes into the result.
-#[derive(Default)]
-struct Tail {
-    text: String,
-    truncated: bool,
-}
-
-impl Tail {
-    fn push(&mut self, text: &str) {
-        self.text.push_str(text);
-        let excess = self.text.len().saturating_sub(TAIL);
-        if excess > 0 {
-            let cut = (excess..self.text.len()).find(|at| self.text.is_char_boundary(*at));
-            self.text.drain(..cut.unwrap_or(self.text.len()));
-            self.truncated = true;
-        }
-    }
-}
-
-fn failure(kind: &str, message: &str) -> ErrorPart {
-    ErrorPart {
-        error: ErrorInfo {
-            error_type: kind.to_owned(),
-            message: message.to_owned(),
-            stack: None,
-            meta: None,
-        },
-        resumable: None,
-    }
-}
-
-/// A command line as a title: its first line, not too long.
-fn short(line: &str) -> String {
-    const LENGTH: usize = 80;
-    let first = line.lines().next().unwrap_or_default();
-    let mut title: String = first.chars().take(LENGTH).collect();
-    if title.len() < line.len() {
-        title.push('…');
-    }
-    title
 }

@@ -1,5 +1,6 @@
 //! The shell agent.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use agenthost_agents::{Agent, Agents, Session, SessionFuture, ShellAgent};
@@ -204,7 +205,7 @@ async fn what_can_not_be_run_is_said() {
 async fn an_agent_that_is_not_there_has_stopped() {
     let (sender, _inputs) = mpsc::channel(4);
     let mut agents = Agents::new(sender);
-    agents.add(ShellAgent);
+    agents.add(Arc::new(ShellAgent));
     let open = AgentCommand::Open {
         directories: Vec::new(),
         config: None,
@@ -244,7 +245,7 @@ impl Agent for Broken {
 async fn an_agent_that_breaks_is_reported_and_nobody_else_notices() {
     let (sender, mut inputs) = mpsc::channel(4);
     let mut agents = Agents::new(sender);
-    agents.add(Broken);
+    agents.add(Arc::new(Broken));
     let open = AgentCommand::Open {
         directories: Vec::new(),
         config: None,

@@ -10,7 +10,7 @@ use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::session::{SessionLifecycle, SessionState};
 
-use super::{from_user, unknown};
+use super::{check_message, from_user, unknown};
 use crate::env::Env;
 use crate::refusal::Refusal;
 use crate::turns::elapsed;
@@ -24,6 +24,8 @@ pub(super) struct Place<'a> {
     pub(super) agent: Option<&'a AgentInfo>,
     pub(super) session: Option<&'a SessionState>,
     pub(super) chat: &'a ChatState,
+    /// Turns of the chat that are not in memory.
+    pub(super) earlier: &'a [TurnId],
 }
 
 pub(super) fn judge(
@@ -121,7 +123,7 @@ pub(super) fn judge(
 
 fn start_turn(env: &Env, place: &Place<'_>, start: &mut TurnStarted) -> Result<(), Refusal> {
     let chat = place.chat;
-    from_user(&start.message)?;
+    check_message(place.agent, &start.message)?;
     if let Some(active) = &chat.active_turn {
         return Err(Refusal::TurnInProgress(active.id.clone()));
     }
@@ -130,7 +132,8 @@ fn start_turn(env: &Env, place: &Place<'_>, start: &mut TurnStarted) -> Result<(
         return Err(Refusal::NotReady);
     }
     writable(chat)?;
-    let used = chat.turns.find(|turn| turn.id == start.turn_id).is_some();
+    let used = chat.turns.find(|turn| turn.id == start.turn_id).is_some()
+        || place.earlier.contains(&start.turn_id);
     if used || start.turn_id.as_str().is_empty() {
         return Err(Refusal::TurnIdUsed(start.turn_id.clone()));
     }
@@ -139,12 +142,6 @@ fn start_turn(env: &Env, place: &Place<'_>, start: &mut TurnStarted) -> Result<(
         let mut waiting = queued.chain(&chat.steering_message);
         if !waiting.any(|message| message.id == *id) {
             return Err(unknown("waiting message", id));
-        }
-    }
-    if let Some(model) = &start.message.model {
-        let models = place.agent.iter().flat_map(|agent| &agent.models);
-        if !models.clone().any(|known| known.id == model.id) {
-            return Err(unknown("model", &model.id));
         }
     }
     let Millis(started) = start.started_at.to_millis()?;

@@ -3,13 +3,30 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agenthost_core::{ClientRecord, Remembered, StoredChannel, Write};
+use agenthost_core::{ClientRecord, Extent, Loaded, Need, Remembered, StoredChannel, Write};
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::ids::{ClientId, ServerSeq};
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::Uri;
+
+/// Turns in the tail of a chat.
+const TAIL: usize = 2;
+
+/// A channel without the first turns.
+pub(crate) fn cut(state: &ChannelState, earlier: usize) -> Loaded {
+    let ChannelState::Chat(chat) = state else {
+        return Loaded::whole(state.clone());
+    };
+    let (early, late) = chat.turns.split_at(earlier);
+    let mut shown = (**chat).clone();
+    shown.turns = late.iter().cloned().collect();
+    Loaded {
+        state: shown.into(),
+        earlier: early.iter().map(|turn| turn.id.clone()).collect(),
+    }
+}
 
 /// Everything that was written.
 #[derive(Debug, Clone, Default)]
@@ -76,6 +93,17 @@ impl Log {
                 self.clients.remove(id);
             }
         }
+    }
+
+    /// What a host is given of a channel. A chat's tail is short here, so that
+    /// tests see what happens to one.
+    pub(crate) fn load(&self, need: &Need) -> Loaded {
+        let state = &self.channels[&need.channel];
+        let earlier = match (state, need.extent) {
+            (ChannelState::Chat(chat), Extent::Tail) => chat.turns.len().saturating_sub(TAIL),
+            _ => 0,
+        };
+        cut(state, earlier)
     }
 
     /// What a host that starts now is told.

@@ -6,14 +6,14 @@
 //! c1 unsubscribe CHANNEL
 //! c1 ! CHANNEL ACTION {payload}     dispatches an action
 //! agent SESSION opened | stopped | end TURN | error TURN | ACTION {payload}
-//! grace CLIENT                      restart                      wait MS
+//! grace CLIENT         restart         quiet         wait MS
 //! ```
 //!
 //! `s1` is short for the session `ahp-session:/s1`, `s1.chat` for its default
 //! chat, `root` for the host.
 
 use agenthost_core::agent::{AgentCommand, AgentEvent};
-use agenthost_core::{Answer, ConnectionId, Effect, Effects, Input, Received, uris};
+use agenthost_core::{Answer, ConnectionId, Effect, Effects, Input, Received, Recipient, uris};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::chat::ErrorPart;
 use agenthost_protocol::common::ErrorInfo;
@@ -81,6 +81,7 @@ impl Runner<'_> {
                 Effects::default()
             }
             "restart" => self.world.restart(),
+            "quiet" => self.world.step(Input::Quiet),
             client => {
                 let connection = ConnectionId(client[1..].parse().unwrap());
                 self.client(connection, rest)
@@ -264,7 +265,7 @@ fn render(effects: &Effects) -> Vec<String> {
                 let by = by.map_or(String::new(), |by| format!(" by {}", by.client_id));
                 format!(
                     "{}: {} {}{by} {}",
-                    names(to),
+                    recipients(to),
                     envelope.server_seq.0,
                     short(&envelope.channel),
                     render_action(&envelope.action)
@@ -396,6 +397,15 @@ fn render_command(command: &AgentCommand) -> String {
 
 fn name(connection: &ConnectionId) -> String {
     format!("c{}", connection.0)
+}
+
+/// With how long each may be kept waiting, if at all.
+fn recipients(to: &[Recipient]) -> String {
+    let one = |to: &Recipient| match to.patience.0 {
+        0 => name(&to.connection),
+        patience => format!("{} within {patience}", name(&to.connection)),
+    };
+    to.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 fn names(connections: &[ConnectionId]) -> String {

@@ -77,9 +77,12 @@ impl Simulation {
             20..23 => self.unsubscribe(),
             23..30 => self.create_session(),
             30..32 => self.dispose_session(),
-            32..62 => self.dispatch(),
+            32..35 => self.create_chat(),
+            35 => self.dispose_chat(),
+            36..62 => self.dispatch(),
             62..96 => self.agent(),
-            96..98 => self.end_grace(),
+            96 => self.end_grace(),
+            97 => drop(self.world.step(Input::Quiet)),
             98..99 => self.restart(),
             _ => self.world.check_mirrors(),
         }
@@ -98,7 +101,16 @@ impl Simulation {
 
     fn channel(&mut self) -> Uri {
         let names = [
-            "root", "s1", "s2", "s3", "s1.chat", "s2.chat", "s3.chat", "nowhere",
+            "root",
+            "s1",
+            "s2",
+            "s3",
+            "s1.chat",
+            "s2.chat",
+            "s3.chat",
+            "nowhere",
+            "ahp-chat:/1",
+            "ahp-chat:/2",
         ];
         uri(self.chance.pick(&names).unwrap())
     }
@@ -219,6 +231,25 @@ impl Simulation {
         }
     }
 
+    fn create_chat(&mut self) {
+        if let Some(connection) = self.connection() {
+            let session = uri(self.chance.pick(&["s1", "s2", "s3"]).unwrap());
+            let chat = self.chance.pick(&["ahp-chat:/1", "ahp-chat:/2"]).unwrap();
+            let mut params = json!({"channel": session, "chat": chat});
+            if self.chance.chance(0.5) {
+                params["initialMessage"] = json!({"text": "do it", "origin": {"kind": "user"}});
+            }
+            self.request(connection, "createChat", params);
+        }
+    }
+
+    fn dispose_chat(&mut self) {
+        if let Some(connection) = self.connection() {
+            let channel = self.channel();
+            self.request(connection, "disposeChat", json!({"channel": channel}));
+        }
+    }
+
     /// Any action at all, more often one that fits.
     fn dispatch(&mut self) {
         let Some(connection) = self.connection() else {
@@ -288,7 +319,10 @@ impl Simulation {
     fn agent(&mut self) {
         let name = *self.chance.pick(&["s1", "s2", "s3"]).unwrap();
         let session = uri(name);
-        let chat = uri(&format!("{name}.chat"));
+        let chat = match self.chance.rng.u32(0..4) {
+            0 => uri("ahp-chat:/1"),
+            _ => uri(&format!("{name}.chat")),
+        };
         let turn = self.active_turn(&chat);
         let turn = turn.unwrap_or_else(|| TurnId::from("no such turn"));
         let error = ErrorInfo {

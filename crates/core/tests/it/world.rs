@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use agenthost_core::{
-    Answer, Config, ConnectionId, Effect, Effects, Env, Host, Input, Principal, Received, Write,
+    Answer, Config, ConnectionId, Effect, Effects, Env, Extent, Host, Input, Need, Principal,
+    Received, Write,
 };
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::{ChannelState, Snapshot};
@@ -16,11 +17,11 @@ use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::ids::{ProviderId, ServerSeq};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::outcome::Outcome;
-use agenthost_protocol::root::AgentInfo;
+use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapability};
 use agenthost_protocol::rpc::{ClientNotification, RequestId};
 use agenthost_protocol::uri::Uri;
 
-use crate::log::Log;
+use crate::log::{Log, cut};
 
 pub(crate) struct World {
     pub(crate) host: Host,
@@ -51,13 +52,20 @@ pub(crate) fn config() -> Config {
         customizations: None,
         capabilities: None,
     };
+    let chatty = AgentInfo {
+        capabilities: Some(AgentCapabilities {
+            multiple_chats: Some(MultipleChatsCapability::default()),
+            multiple_working_directories: None,
+        }),
+        ..agent("shell")
+    };
     Config {
         server: Implementation {
             name: "agenthost".to_owned(),
             version: None,
             title: None,
         },
-        agents: vec![agent("shell"), agent("other")],
+        agents: vec![chatty, agent("other")],
         default_directory: None,
         grace: Millis(30_000),
         subscriptions: 8,
@@ -83,8 +91,8 @@ impl World {
     /// of it. Returns the effects for whoever wants to look.
     pub(crate) fn step(&mut self, input: Input) -> Effects {
         let mut all = Effects::default();
-        for channel in self.host.needs(&input) {
-            self.restore(channel, &mut all);
+        for need in self.host.needs(&input) {
+            self.restore(need, &mut all);
         }
         if let Input::Received {
             connection,
@@ -107,9 +115,10 @@ impl World {
         all
     }
 
-    fn restore(&mut self, channel: Uri, all: &mut Effects) {
-        let state = self.log.channels[&channel].clone();
-        self.take(Input::Restored { channel, state }, all);
+    fn restore(&mut self, need: Need, all: &mut Effects) {
+        let loaded = self.log.load(&need);
+        let channel = need.channel;
+        self.take(Input::Restored { channel, loaded }, all);
     }
 
     fn take(&mut self, input: Input, all: &mut Effects) {
@@ -179,8 +188,8 @@ impl World {
                     self.log.actions.iter().any(|logged| logged == envelope),
                     "published before it was logged: {envelope:?}"
                 );
-                for connection in to {
-                    let client = self.clients.get_mut(connection).unwrap();
+                for recipient in to {
+                    let client = self.clients.get_mut(&recipient.connection).unwrap();
                     client.apply(envelope);
                 }
             }
@@ -234,13 +243,21 @@ impl World {
         let mut all = Effects::default();
         self.take(Input::Started, &mut all);
         for channel in self.host.unfinished() {
-            self.restore(channel, &mut all);
+            let extent = Extent::Tail;
+            self.restore(Need { channel, extent }, &mut all);
         }
         all
     }
 
-    /// Every mirror shows what the host has.
+    /// Every mirror shows what the host has, and the host what the log has.
     pub(crate) fn check_mirrors(&self) {
+        for (channel, logged) in &self.log.channels {
+            let Some(here) = self.host.loaded(channel) else {
+                continue;
+            };
+            let expected = cut(logged, here.earlier.len());
+            assert_eq!(*here, expected, "the host and the log differ on {channel}");
+        }
         for (connection, mirror) in &self.clients {
             for (channel, state) in &mirror.channels {
                 let host = self.log.channels.get(channel);

@@ -10,6 +10,7 @@
 mod decoding;
 mod effects;
 mod fuzz;
+mod merging;
 mod messages;
 mod official;
 mod reducers;

@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use crate::room::{config, start};
 
 async fn status(server: &agenthost_server::Server, path: &str, headers: &str) -> String {
-    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let mut stream = TcpStream::connect(server.address.unwrap()).await.unwrap();
     let request = format!(
         "GET {path} HTTP/1.1\r\n{headers}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     );
@@ -22,7 +22,7 @@ async fn status(server: &agenthost_server::Server, path: &str, headers: &str) ->
 async fn nobody_gets_in_without_a_token_or_from_elsewhere() {
     let directory = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
-    let host = format!("Host: {}\r\n", server.address);
+    let host = format!("Host: {}\r\n", server.address.unwrap());
     let good = format!("/?tkn={}", server.token);
     assert_eq!(status(&server, &good, &host).await, "101");
     let bearer = format!("{host}Authorization: Bearer {}\r\n", server.token);
@@ -31,7 +31,7 @@ async fn nobody_gets_in_without_a_token_or_from_elsewhere() {
     assert_eq!(status(&server, "/?tkn=wrong", &host).await, "401");
     let evil = format!("{host}Origin: https://evil.example\r\n");
     assert_eq!(status(&server, &good, &evil).await, "403");
-    let page = format!("{host}Origin: http://{}\r\n", server.address);
+    let page = format!("{host}Origin: http://{}\r\n", server.address.unwrap());
     assert_eq!(status(&server, &good, &page).await, "101");
     assert_eq!(
         status(&server, &good, "Host: evil.example\r\n").await,
@@ -50,7 +50,7 @@ async fn connections_are_bounded() {
     let server = serve(config).await.unwrap();
     let first = crate::raw::Raw::connect(&server).await;
     let _second = crate::raw::Raw::connect(&server).await;
-    let host = format!("Host: {}\r\n", server.address);
+    let host = format!("Host: {}\r\n", server.address.unwrap());
     let good = format!("/?tkn={}", server.token);
     assert_eq!(status(&server, &good, &host).await, "503");
     drop(first);
@@ -65,7 +65,7 @@ async fn connections_are_bounded() {
 async fn a_server_does_not_start_where_others_could_listen_in() {
     let directory = tempfile::tempdir().unwrap();
     let mut elsewhere = config(directory.path());
-    elsewhere.listen = "0.0.0.0:0".parse().unwrap();
+    elsewhere.listen = Some("0.0.0.0:0".parse().unwrap());
     let refused = serve(elsewhere).await.unwrap_err();
     assert!(matches!(refused, ServeError::NotLoopback(_)), "{refused}");
 

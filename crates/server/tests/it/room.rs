@@ -3,10 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
-use agenthost_server::{Server, ServerConfig, ServerLimits, serve};
-use agenthost_store::{Durability, Retention};
+use agenthost_server::{Server, ServerConfig, serve};
 use ahp::reducers::apply_action_to_chat;
 use ahp::{Client, ClientConfig, SubscriptionEvent};
 use ahp_types::actions::StateAction;
@@ -20,18 +18,7 @@ pub(crate) fn chat_uri() -> String {
 }
 
 pub(crate) fn config(directory: &Path) -> ServerConfig {
-    ServerConfig {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        data_directory: directory.to_owned(),
-        allowed_origins: Vec::new(),
-        allowed_hosts: Vec::new(),
-        durability: Durability::Process,
-        retention: Retention {
-            actions: 100_000,
-            age: Millis(i64::MAX),
-        },
-        limits: ServerLimits::default(),
-    }
+    ServerConfig::new(directory)
 }
 
 pub(crate) async fn start(directory: &Path) -> Server {
@@ -39,7 +26,7 @@ pub(crate) async fn start(directory: &Path) -> Server {
 }
 
 pub(crate) fn address(server: &Server) -> String {
-    format!("{}?tkn={}", server.url(), server.token)
+    format!("{}?tkn={}", server.url().unwrap(), server.token)
 }
 
 /// An official client, past its transport.

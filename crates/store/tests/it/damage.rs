@@ -64,7 +64,7 @@ fn a_database_of_a_newer_version_is_left_alone() {
     let error = Store::open(directory.path(), Durability::Process).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "database has version 99, and this version reads up to 1: use a newer agenthost"
+        "database has version 99, and this version reads up to 2: use a newer agenthost"
     );
 }
 
@@ -78,7 +78,7 @@ fn a_row_that_can_not_be_read_is_named() {
         .execute("UPDATE sessions SET summary = '{\"provider\": 42}'", [])
         .unwrap();
     drop(connection);
-    let store = Store::open(directory.path(), Durability::Process).unwrap();
+    let mut store = Store::open(directory.path(), Durability::Process).unwrap();
     assert_eq!(
         store.remembered().unwrap_err().to_string(),
         "the summary of ahp-session:/s1 in the log can't be read: provider: expected a string, found 42"

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use agenthost_core::agent::AgentEvent;
 use agenthost_core::{
-    Config, ConnectionId, Effect, Effects, Env, Host, Input, Principal, Received, Write, uris,
+    Config, ConnectionId, Effect, Effects, Env, Extent, Host, Input, Need, Principal, Received,
+    Write, uris,
 };
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
@@ -60,7 +61,7 @@ pub(crate) fn chat() -> Uri {
 
 impl Driver {
     pub(crate) fn open(directory: &Path) -> Self {
-        let store = Store::open(directory, Durability::Process).unwrap();
+        let mut store = Store::open(directory, Durability::Process).unwrap();
         let host = Host::new(config(), store.remembered().unwrap());
         let mut driver = Driver {
             host,
@@ -71,7 +72,8 @@ impl Driver {
         };
         driver.step(Input::Started);
         for channel in driver.host.unfinished() {
-            driver.restore(channel);
+            let extent = Extent::Tail;
+            driver.restore(Need { channel, extent });
         }
         driver
     }
@@ -99,15 +101,16 @@ impl Driver {
     }
 
     pub(crate) fn step(&mut self, input: Input) -> Effects {
-        for channel in self.host.needs(&input) {
-            self.restore(channel);
+        for need in self.host.needs(&input) {
+            self.restore(need);
         }
         self.take(input)
     }
 
-    fn restore(&mut self, channel: Uri) {
-        let state = self.store.load(&channel).unwrap().unwrap();
-        self.take(Input::Restored { channel, state });
+    fn restore(&mut self, need: Need) {
+        let Need { channel, extent } = need;
+        let loaded = self.store.load(&channel, extent).unwrap().unwrap();
+        self.take(Input::Restored { channel, loaded });
     }
 
     fn take(&mut self, input: Input) -> Effects {
@@ -119,9 +122,9 @@ impl Driver {
         let mut out = Effects::default();
         self.host.step(&env, input, &mut out);
         for channel in self.store.append(&out.writes, NOW).unwrap() {
-            let state = self.host.state(&channel).unwrap().clone();
+            let loaded = self.host.loaded(&channel).unwrap();
             let seq = last_seq(&out.writes).unwrap();
-            self.store.snapshot(&channel, &state, seq).unwrap();
+            self.store.snapshot(&channel, loaded, seq).unwrap();
         }
         for effect in &out.effects {
             if let Effect::Publish { envelope, .. } = effect {
@@ -207,22 +210,25 @@ impl Driver {
     }
 
     /// What the store has is what the host has, channel by channel.
-    pub(crate) fn check(&self) {
+    pub(crate) fn check(&mut self) {
         for channel in [Uri::from("ahp-root://"), session(), chat()] {
-            let stored = self.store.load(&channel).unwrap();
+            let stored = self.store.load(&channel, Extent::Whole).unwrap();
+            let stored = stored.map(|stored| stored.state);
             assert_eq!(stored.as_ref(), self.host.state(&channel), "{channel}");
         }
     }
 
     /// Every channel can be read.
-    pub(crate) fn check_stored(&self) {
+    pub(crate) fn check_stored(&mut self) {
         for stored in self.store.remembered().unwrap().channels {
-            assert!(self.store.load(&stored.channel).unwrap().is_some());
+            let loaded = self.store.load(&stored.channel, Extent::Whole);
+            assert!(loaded.unwrap().is_some());
         }
     }
 
-    pub(crate) fn chat_text(&self) -> String {
-        let Some(ChannelState::Chat(chat)) = self.store.load(&chat()).unwrap() else {
+    pub(crate) fn chat_text(&mut self) -> String {
+        let loaded = self.store.load(&chat(), Extent::Whole).unwrap();
+        let Some(ChannelState::Chat(chat)) = loaded.map(|loaded| loaded.state) else {
             panic!("expected a chat");
         };
         serde_json::to_string(&*chat).unwrap()

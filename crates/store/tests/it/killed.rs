@@ -61,7 +61,7 @@ fn what_was_seen_survives_a_kill() {
         let rest = lines.map_while(Result::ok);
         seen.extend(rest.filter_map(|line| Some(line.strip_prefix("seen ")?.to_owned())));
     }
-    let driver = Driver::open(directory.path());
+    let mut driver = Driver::open(directory.path());
     driver.check_stored();
     let text = driver.chat_text();
     for word in &seen {

@@ -10,3 +10,4 @@ mod damage;
 mod driver;
 mod killed;
 mod memory;
+mod turns;

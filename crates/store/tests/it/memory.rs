@@ -1,7 +1,7 @@
 //! What was kept comes back.
 
 use agenthost_core::agent::AgentEvent;
-use agenthost_core::{Input, Write};
+use agenthost_core::{Extent, Input, Write};
 use agenthost_protocol::ids::{ServerSeq, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_store::Retention;
@@ -48,7 +48,7 @@ fn a_turn_that_was_running_is_closed_with_what_it_said() {
     driver.start_turn("t1");
     driver.stream("t1", "precious");
     drop(driver);
-    let driver = Driver::open(directory.path());
+    let mut driver = Driver::open(directory.path());
     driver.check();
     let text = driver.chat_text();
     assert!(
@@ -94,7 +94,7 @@ fn a_long_chat_is_restored_from_a_snapshot() {
     }
     driver.check();
     drop(driver);
-    let driver = Driver::open(directory.path());
+    let mut driver = Driver::open(directory.path());
     driver.check();
     assert!(driver.chat_text().contains(&"x".repeat(1_200)));
 }
@@ -112,6 +112,7 @@ fn the_log_forgets_what_is_old() {
     let all = Retention {
         actions: 1_000,
         age: Millis(1_000),
+        bytes: 1_000_000,
     };
     assert_eq!(driver.store.compact(all, NOW).unwrap(), ServerSeq(0));
     let few = Retention { actions: 10, ..all };
@@ -134,16 +135,51 @@ fn the_log_forgets_what_is_old() {
     let young = Retention {
         actions: 1_000,
         age: Millis(0),
+        bytes: 1_000_000,
     };
     let now = Millis(NOW.0 + 1);
     let start = driver.store.compact(young, now).unwrap();
     assert_eq!(start, driver.store.remembered().unwrap().seq);
     driver.check();
     drop(driver);
-    let driver = Driver::open(directory.path());
+    let mut driver = Driver::open(directory.path());
     assert_eq!(driver.store.remembered().unwrap().log_start, start);
     driver.check();
     assert!(driver.chat_text().contains("xy"));
+}
+
+/// However much is said, the log stays about as large as it may be.
+#[test]
+fn the_log_is_bounded_in_bytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut driver = Driver::ready(directory.path());
+    driver.start_turn("t1");
+    let retention = Retention {
+        actions: 1_000_000,
+        age: Millis(1_000_000),
+        bytes: 100_000,
+    };
+    let text = "x".repeat(5_000);
+    for _ in 0..10 {
+        driver.stream("t1", &text);
+    }
+    assert!(!driver.store.is_large(retention).unwrap());
+    let start = driver.store.compact(retention, NOW).unwrap();
+    assert_eq!(start, ServerSeq(0));
+    for _ in 0..20 {
+        driver.stream("t1", &text);
+    }
+    assert!(driver.store.is_large(retention).unwrap());
+    let last = driver.store.remembered().unwrap().seq;
+    let start = driver.store.compact(retention, NOW).unwrap();
+    assert!(!driver.store.is_large(retention).unwrap());
+    let kept = driver
+        .store
+        .replay(start, last, &[chat(), session()])
+        .unwrap();
+    let bytes: usize = kept.iter().map(String::len).sum();
+    assert!((90_000..=100_000).contains(&bytes), "{bytes}");
+    driver.check();
 }
 
 #[test]
@@ -174,8 +210,14 @@ fn a_session_leaves_nothing_behind() {
     let mut driver = Driver::ready(directory.path());
     driver.start_turn("t1");
     driver.request(1, "disposeSession", session().as_str(), "{}");
-    assert!(driver.store.load(&chat()).unwrap().is_none());
-    assert!(driver.store.load(&session()).unwrap().is_none());
+    assert!(driver.store.load(&chat(), Extent::Whole).unwrap().is_none());
+    assert!(
+        driver
+            .store
+            .load(&session(), Extent::Whole)
+            .unwrap()
+            .is_none()
+    );
     drop(driver);
     let mut driver = Driver::open(directory.path());
     let remembered = driver.store.remembered().unwrap();

@@ -1,0 +1,380 @@
+//! The configuration file.
+//!
+//! Every key stands in [`KEYS`], with what it means. A key that does not is
+//! refused with the nearest that does: a typo must not be a default.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agenthost_protocol::number::Millis;
+use agenthost_server::{ServerConfig, TlsFiles};
+use agenthost_store::Durability;
+use anyhow::{Context, bail};
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A key and what it means.
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the documentation is checked by it")
+    )]
+    pub(crate) meaning: &'static str,
+}
+
+/// Every key there is. `docs/configuration.md` shows the same table.
+pub(crate) const KEYS: &[Key] = &[
+    key("listen", "address to listen on; port 0 takes a free one"),
+    key(
+        "allow_plain",
+        "let `listen` be an address that other machines can reach, without TLS",
+    ),
+    key("socket", "Unix socket to listen on"),
+    key("data_dir", "where to keep what is remembered"),
+    key(
+        "durability",
+        "what a message survives before it is seen: `process` or `power`",
+    ),
+    key(
+        "allowed_origins",
+        "web pages that may connect, such as `https://example.org`",
+    ),
+    key(
+        "allowed_hosts",
+        "names that clients may call the host by, such as `box.lan:8123`",
+    ),
+    key("tls.certificate", "certificate for `listen`, a PEM file"),
+    key("tls.key", "private key of the certificate, a PEM file"),
+    key("limits.message_bytes", "largest message of a client"),
+    key("limits.connections", "most clients at a time"),
+    key("limits.subscriptions", "most subscriptions of a client"),
+    key(
+        "limits.in_flight",
+        "most messages of a client that are being dealt with",
+    ),
+    key(
+        "limits.rate",
+        "most messages of a client in a second; more have to wait",
+    ),
+    key(
+        "limits.outbox_bytes",
+        "most bytes that wait for a client before it is disconnected",
+    ),
+    key(
+        "limits.idle_seconds",
+        "silence after which a client is gone",
+    ),
+    key(
+        "limits.grace_seconds",
+        "how long a client may be away before it is forgotten",
+    ),
+    key(
+        "retention.actions",
+        "most actions that a client may have missed and still be sent one by one",
+    ),
+    key("retention.days", "how long they are kept"),
+    key("retention.megabytes", "how much space they may take"),
+];
+
+const fn key(name: &'static str, meaning: &'static str) -> Key {
+    Key { name, meaning }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct FileConfig {
+    listen: Option<SocketAddr>,
+    allow_plain: Option<bool>,
+    socket: Option<PathBuf>,
+    pub(crate) data_dir: Option<PathBuf>,
+    durability: Option<DurabilityName>,
+    allowed_origins: Vec<String>,
+    allowed_hosts: Vec<String>,
+    tls: Option<Tls>,
+    limits: LimitsTable,
+    retention: RetentionTable,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum DurabilityName {
+    Process,
+    Power,
+}
+
+#[derive(Debug, Deserialize)]
+struct Tls {
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct LimitsTable {
+    message_bytes: Option<usize>,
+    connections: Option<usize>,
+    subscriptions: Option<usize>,
+    in_flight: Option<usize>,
+    rate: Option<u32>,
+    outbox_bytes: Option<usize>,
+    idle_seconds: Option<u64>,
+    grace_seconds: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RetentionTable {
+    actions: Option<u64>,
+    days: Option<u32>,
+    megabytes: Option<u32>,
+}
+
+impl FileConfig {
+    /// Reads the file that was named, or the one in its usual place if there
+    /// is one.
+    pub(crate) fn load(named: Option<&Path>) -> anyhow::Result<Self> {
+        let path = match named {
+            Some(path) => path.to_owned(),
+            None => match usual_place().filter(|path| path.exists()) {
+                Some(path) => path,
+                None => return Ok(FileConfig::default()),
+            },
+        };
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("read the configuration `{}`", path.display()))?;
+        parse(&text).with_context(|| format!("configuration `{}`", path.display()))
+    }
+
+    /// Fills in what the file says.
+    pub(crate) fn apply(&self, config: &mut ServerConfig) -> anyhow::Result<()> {
+        fn set<T>(place: &mut T, value: Option<T>) {
+            if let Some(value) = value {
+                *place = value;
+            }
+        }
+        if self.listen.is_some() || self.socket.is_some() {
+            config.listen = self.listen;
+            config.socket.clone_from(&self.socket);
+        }
+        set(&mut config.allow_plain, self.allow_plain);
+        config.allowed_origins.clone_from(&self.allowed_origins);
+        config.allowed_hosts.clone_from(&self.allowed_hosts);
+        config.tls = self.tls.as_ref().map(|tls| TlsFiles {
+            certificate: tls.certificate.clone(),
+            key: tls.key.clone(),
+        });
+        if let Some(DurabilityName::Power) = self.durability {
+            config.durability = Durability::Power;
+        }
+        let limits = &mut config.limits;
+        set(&mut limits.message.bytes, self.limits.message_bytes);
+        set(&mut limits.connections, self.limits.connections);
+        set(&mut limits.subscriptions, self.limits.subscriptions);
+        set(&mut limits.in_flight, self.limits.in_flight);
+        set(&mut limits.rate, self.limits.rate);
+        set(&mut limits.outbox_bytes, self.limits.outbox_bytes);
+        let seconds = |seconds: Option<u64>| seconds.map(Duration::from_secs);
+        set(&mut limits.idle, seconds(self.limits.idle_seconds));
+        set(&mut limits.grace, seconds(self.limits.grace_seconds));
+        let positive = [
+            ("limits.message_bytes", limits.message.bytes),
+            ("limits.connections", limits.connections),
+            ("limits.in_flight", limits.in_flight),
+            ("limits.rate", limits.rate as usize),
+            ("limits.outbox_bytes", limits.outbox_bytes),
+            ("limits.idle_seconds", limits.idle.as_secs() as usize),
+        ];
+        if let Some((name, _)) = positive.iter().find(|(_, value)| *value == 0) {
+            bail!("`{name}` must be greater than 0: nobody could connect");
+        }
+        let retention = &mut config.retention;
+        set(&mut retention.actions, self.retention.actions);
+        let days = self.retention.days.map(i64::from);
+        set(
+            &mut retention.age,
+            days.map(|days| Millis(days * 24 * 60 * 60 * 1_000)),
+        );
+        let megabytes = self.retention.megabytes.map(u64::from);
+        set(
+            &mut retention.bytes,
+            megabytes.map(|megabytes| megabytes * 1024 * 1024),
+        );
+        Ok(())
+    }
+}
+
+/// Where the configuration is if nobody says where, as the XDG rules say.
+pub(crate) fn usual_place() -> Option<PathBuf> {
+    let config = match absolute("XDG_CONFIG_HOME") {
+        Some(config) => config,
+        None => absolute("HOME")?.join(".config"),
+    };
+    Some(config.join("agenthost/config.toml"))
+}
+
+/// Where things are kept if nobody says where, as the XDG rules say.
+pub(crate) fn data_directory() -> anyhow::Result<PathBuf> {
+    if let Some(data) = absolute("XDG_DATA_HOME") {
+        return Ok(data.join("agenthost"));
+    }
+    let home = absolute("HOME");
+    let home =
+        home.context("neither XDG_DATA_HOME nor HOME is set: name a directory with --data-dir")?;
+    Ok(home.join(".local/share/agenthost"))
+}
+
+fn absolute(variable: &str) -> Option<PathBuf> {
+    let value = std::env::var_os(variable).map(PathBuf::from);
+    value.filter(|path| path.is_absolute())
+}
+
+fn parse(text: &str) -> anyhow::Result<FileConfig> {
+    let table = DeTable::parse(text)?;
+    check_keys(text, table.get_ref(), "")?;
+    Ok(toml::from_str(text)?)
+}
+
+fn check_keys(text: &str, table: &DeTable<'_>, prefix: &str) -> anyhow::Result<()> {
+    for (name, value) in table {
+        let full = format!("{prefix}{}", name.get_ref());
+        if KEYS.iter().any(|key| key.name == full) {
+            continue;
+        }
+        let inner = format!("{full}.");
+        let is_table = KEYS.iter().any(|key| key.name.starts_with(&inner));
+        match value.get_ref() {
+            DeValue::Table(table) if is_table => check_keys(text, table, &inner)?,
+            _ => bail!("line {}: {}", line(text, name), unknown(&full)),
+        }
+    }
+    Ok(())
+}
+
+fn line<T>(text: &str, at: &Spanned<T>) -> usize {
+    let before = text.get(..at.span().start).unwrap_or_default();
+    before.matches('\n').count() + 1
+}
+
+fn unknown(name: &str) -> String {
+    let distance = |key: &&Key| strsim::damerau_levenshtein(key.name, name);
+    let nearest = KEYS.iter().min_by_key(distance);
+    // Further away than this, it is a guess that helps nobody.
+    let near = nearest.filter(|key| distance(key) <= name.len().div_ceil(2));
+    match near {
+        Some(key) => format!("there is no key `{name}`; did you mean `{}`?", key.name),
+        None => {
+            let names: Vec<_> = KEYS.iter().map(|key| key.name).collect();
+            format!(
+                "there is no key `{name}`; the keys are {}",
+                names.join(", ")
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        format!("{:#}", parse(text).unwrap_err())
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_the_nearest() {
+        assert_eq!(
+            error("listen = '127.0.0.1:1'\n[limits]\nconections = 3"),
+            "line 3: there is no key `limits.conections`; did you mean `limits.connections`?"
+        );
+        assert_eq!(
+            error("lisen = 1"),
+            "line 1: there is no key `lisen`; did you mean `listen`?"
+        );
+        assert!(error("[zzzzzzzzzz]\na = 1").contains("the keys are listen, "));
+        assert!(error("limits = 3").contains("there is no key `limits`"));
+        assert!(error("[tls]\ncertificate = 'a'").contains("missing field `key`"));
+        assert!(error("durability = 'never'").contains("unknown variant `never`"));
+        assert!(error("listen = ").contains("line 1"));
+    }
+
+    #[test]
+    fn every_key_is_applied() {
+        let text = r#"
+            listen = "127.0.0.1:8123"
+            allow_plain = true
+            socket = "/run/agenthost.sock"
+            data_dir = "/data"
+            durability = "power"
+            allowed_origins = ["https://example.org"]
+            allowed_hosts = ["box.lan:8123"]
+            tls = { certificate = "/c.pem", key = "/k.pem" }
+            [limits]
+            message_bytes = 1
+            connections = 2
+            subscriptions = 3
+            in_flight = 4
+            rate = 5
+            outbox_bytes = 6
+            idle_seconds = 7
+            grace_seconds = 8
+            [retention]
+            actions = 9
+            days = 10
+            megabytes = 11
+        "#;
+        for key in KEYS {
+            let name = key.name.rsplit('.').next().unwrap();
+            assert!(text.contains(&format!("{name} = ")), "{name}");
+        }
+        let file = parse(text).unwrap();
+        assert_eq!(file.data_dir.as_deref(), Some(Path::new("/data")));
+        let mut config = ServerConfig::new("/data");
+        file.apply(&mut config).unwrap();
+        assert_eq!(config.listen, Some("127.0.0.1:8123".parse().unwrap()));
+        assert_eq!(
+            config.socket.as_deref(),
+            Some(Path::new("/run/agenthost.sock"))
+        );
+        assert!(config.allow_plain);
+        assert_eq!(config.durability, Durability::Power);
+        assert_eq!(config.allowed_origins, ["https://example.org"]);
+        assert_eq!(config.allowed_hosts, ["box.lan:8123"]);
+        assert_eq!(config.tls.unwrap().key, Path::new("/k.pem"));
+        let limits = config.limits;
+        assert_eq!(
+            (
+                limits.message.bytes,
+                limits.connections,
+                limits.subscriptions,
+                limits.in_flight
+            ),
+            (1, 2, 3, 4)
+        );
+        assert_eq!((limits.rate, limits.outbox_bytes), (5, 6));
+        assert_eq!((limits.idle.as_secs(), limits.grace.as_secs()), (7, 8));
+        let retention = config.retention;
+        assert_eq!((retention.actions, retention.bytes), (9, 11 * 1024 * 1024));
+        assert_eq!(retention.age, Millis(864_000_000));
+    }
+
+    #[test]
+    fn a_limit_of_nothing_is_refused() {
+        let file = parse("[limits]\nrate = 0").unwrap();
+        let refused = file.apply(&mut ServerConfig::new("/data")).unwrap_err();
+        assert!(refused.to_string().starts_with("`limits.rate` must be"));
+    }
+
+    /// The documentation has every key, with what it means.
+    #[test]
+    fn every_key_is_documented() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        for Key { name, meaning } in KEYS {
+            let row = format!("| `{name}` | {meaning} |");
+            assert!(page.contains(&row), "not in docs/configuration.md: {row}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! `agenthost doctor`: what is here, what works, what to do.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use agenthost_client::{Client, Hello};
+use agenthost_protocol::connection::Implementation;
+use agenthost_protocol::ids::ClientId;
+use agenthost_server::ServerConfig;
+use agenthost_store::{Durability, Store, StoreError};
+use serde::Serialize;
+
+use crate::config::{self, FileConfig};
+use crate::output;
+use crate::place::{HostFile, Place, unique};
+
+/// Check what is here, what works, and say what to do about the rest
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    place: Place,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Something that was looked at.
+#[derive(Debug, Serialize)]
+struct Finding {
+    what: &'static str,
+    ok: bool,
+    found: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+impl Finding {
+    fn good(what: &'static str, found: impl Into<String>) -> Self {
+        Finding {
+            what,
+            ok: true,
+            found: found.into(),
+            hint: None,
+        }
+    }
+
+    fn bad(what: &'static str, found: impl Into<String>, hint: impl Into<String>) -> Self {
+        Finding {
+            what,
+            ok: false,
+            found: found.into(),
+            hint: Some(hint.into()),
+        }
+    }
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let mut findings = vec![Finding::good("version", env!("CARGO_PKG_VERSION"))];
+    findings.push(configuration(&arguments.place));
+    match arguments.place.settings() {
+        Ok(settings) => {
+            let directory = &settings.data_directory;
+            findings.push(data(directory));
+            findings.push(host(directory).await);
+        }
+        // What is wrong with them was said above.
+        Err(_) => findings.extend(arguments.place.data_dir.as_deref().map(data)),
+    }
+    findings.push(shell());
+    let mut ok = true;
+    for finding in &findings {
+        ok &= finding.ok;
+        let line = if arguments.json {
+            serde_json::to_string(finding)?
+        } else {
+            let mark = if finding.ok { "ok      " } else { "problem " };
+            let hint = finding.hint.as_ref();
+            let hint = hint.map_or(String::new(), |hint| format!("\n        {hint}"));
+            format!("{mark}{:<15}{}{hint}", finding.what, finding.found)
+        };
+        output::data(&line)?;
+    }
+    Ok(if ok {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn configuration(place: &Place) -> Finding {
+    let what = "configuration";
+    let read = FileConfig::load(place.config.as_deref());
+    let applied = read.and_then(|file| file.apply(&mut ServerConfig::new("unused")));
+    if let Err(error) = applied {
+        let hint = "correct the file; docs/configuration.md has every key";
+        return Finding::bad(what, format!("{error:#}"), hint);
+    }
+    match (&place.config, config::usual_place()) {
+        (Some(path), _) => Finding::good(what, path.display().to_string()),
+        (None, Some(path)) if path.exists() => Finding::good(what, path.display().to_string()),
+        (None, Some(path)) => {
+            let found = format!("none, and none needed; it would be in {}", path.display());
+            Finding::good(what, found)
+        }
+        (None, None) => Finding::good(what, "none, and none needed"),
+    }
+}
+
+fn data(directory: &Path) -> Finding {
+    let what = "data";
+    let shown = directory.display();
+    if !directory.exists() {
+        return Finding::good(what, format!("{shown} will be made at the first start"));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = directory.metadata().map(|found| found.permissions().mode());
+        if mode.is_ok_and(|mode| mode & 0o077 != 0) {
+            let hint = format!("chmod 700 {shown}");
+            return Finding::bad(what, format!("{shown} can be read by others"), hint);
+        }
+    }
+    match Store::open(directory, Durability::Process) {
+        Ok(mut store) => match store.remembered() {
+            Ok(remembered) => {
+                let count = remembered.sessions.len();
+                let (found, seq) = (format!("{shown}, {count} sessions"), remembered.seq.0);
+                Finding::good(what, format!("{found}, {seq} actions so far"))
+            }
+            Err(error) => Finding::bad(what, error.to_string(), "restore a copy of the directory"),
+        },
+        // A host has it, and that is how it should be.
+        Err(StoreError::InUse { holder, .. }) => {
+            Finding::good(what, format!("{shown}, in use by {}", holder.trim()))
+        }
+        Err(error) => {
+            let hint = "restore a copy of the directory, or name another with --data-dir";
+            Finding::bad(what, error.to_string(), hint)
+        }
+    }
+}
+
+async fn host(directory: &Path) -> Finding {
+    let what = "host";
+    let Some(found) = HostFile::read(directory) else {
+        return Finding::good(what, "not running; `agenthost serve` starts it");
+    };
+    let address = match found.address() {
+        Ok(address) => address,
+        Err(error) => return Finding::good(what, error.to_string()),
+    };
+    let name = match unique() {
+        Ok(name) => name,
+        Err(error) => return Finding::bad(what, error.to_string(), "is /dev/urandom there?"),
+    };
+    let hello = Hello {
+        client_id: ClientId::from(format!("agenthost-doctor-{name}")),
+        info: Implementation {
+            name: "agenthost doctor".to_owned(),
+            version: None,
+            title: None,
+        },
+        subscriptions: Vec::new(),
+        patience: Duration::ZERO,
+    };
+    let shown = match (&found.url, &found.socket) {
+        (Some(url), _) => url.clone(),
+        (None, Some(socket)) => socket.display().to_string(),
+        (None, None) => String::new(),
+    };
+    match Client::connect(&address, hello).await {
+        Ok(_) => Finding::good(
+            what,
+            format!(
+                "version {} runs as process {} at {shown}",
+                found.version, found.pid
+            ),
+        ),
+        Err(error) => {
+            let found = format!(
+                "process {} was at {shown} and does not answer: {error}",
+                found.pid
+            );
+            let hint = "it was killed, or is stuck; `agenthost serve` goes on where it was";
+            Finding::bad(what, found, hint)
+        }
+    }
+}
+
+fn shell() -> Finding {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|directory| directory.join("sh"));
+    match found.into_iter().find(|path| path.is_file()) {
+        Some(path) => Finding::good("agent shell", path.display().to_string()),
+        None => Finding::bad("agent shell", "there is no `sh` on PATH", "install a shell"),
+    }
+}

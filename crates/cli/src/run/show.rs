@@ -1,0 +1,221 @@
+//! A turn as it goes on, on stdout.
+
+use std::collections::BTreeMap;
+
+use agenthost_client::{Client, Update};
+use agenthost_protocol::action::{Action, ReceivedAction, ReceivedEnvelope};
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::{
+    ChatAction, ResponsePart, ToolCallComplete, ToolResultContent, TurnCancelled, TurnState,
+};
+use agenthost_protocol::terminal::{TerminalAction, TerminalPart};
+use agenthost_protocol::uri::Uri;
+
+use crate::output;
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    Well,
+    Badly,
+    Cancelled,
+}
+
+/// What is shown of a turn.
+pub(super) struct Show {
+    chat: Uri,
+    json: bool,
+    failed: bool,
+    terminals: BTreeMap<Uri, Terminal>,
+    /// Whether the last thing shown left its line open.
+    open: bool,
+}
+
+/// A terminal that is shown.
+#[derive(Default)]
+struct Terminal {
+    /// It was cut back to its end, which comes again and was shown before.
+    repeats: bool,
+}
+
+impl Show {
+    pub(super) fn new(chat: Uri, json: bool) -> Self {
+        Show {
+            chat,
+            json,
+            failed: false,
+            terminals: BTreeMap::new(),
+            open: false,
+        }
+    }
+
+    /// Shows an update. Says how the turn ended, once it has.
+    pub(super) async fn update(
+        &mut self,
+        client: &mut Client,
+        update: &Update,
+    ) -> anyhow::Result<Option<Ended>> {
+        let envelope = match update {
+            Update::Action(envelope) => envelope,
+            Update::Caught(_) => return self.caught(client),
+            Update::Rejected { .. } | Update::Notification(_) => return Ok(None),
+        };
+        if self.json {
+            output::data(&serde_json::to_string(envelope)?)?;
+        }
+        let ReceivedAction::Valid(action) = &envelope.action else {
+            return Ok(None);
+        };
+        match action {
+            Action::Chat(action) if envelope.channel == self.chat => {
+                self.chat_action(client, action).await
+            }
+            Action::Terminal(action) => {
+                self.terminal(envelope, action)?;
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Too much was missed to be told one by one.
+    fn caught(&mut self, client: &Client) -> anyhow::Result<Option<Ended>> {
+        self.remark("the connection was lost for a while; some output is missing here")?;
+        let Some(ChannelState::Chat(chat)) = client.state(&self.chat) else {
+            anyhow::bail!("the chat is gone");
+        };
+        if chat.active_turn.is_some() {
+            return Ok(None);
+        }
+        let last = chat.turns.last_item();
+        Ok(Some(match last.map(|turn| &turn.state) {
+            Some(TurnState::Complete) if !self.failed => Ended::Well,
+            Some(TurnState::Cancelled) => Ended::Cancelled,
+            _ => Ended::Badly,
+        }))
+    }
+
+    async fn chat_action(
+        &mut self,
+        client: &mut Client,
+        action: &ChatAction,
+    ) -> anyhow::Result<Option<Ended>> {
+        match action {
+            ChatAction::ResponsePart(added) => match &*added.part {
+                ResponsePart::Markdown(part) => self.text(&output::visible(&part.content))?,
+                ResponsePart::SystemNotification(part) => self.remark(part.content.as_str())?,
+                _ => {}
+            },
+            ChatAction::Delta(delta) => self.text(&output::visible(&delta.content))?,
+            ChatAction::ToolCallContentChanged(changed) => {
+                self.follow(client, &changed.content).await?;
+            }
+            ChatAction::ToolCallComplete(complete) => {
+                let content = complete.result.content.as_deref();
+                self.follow(client, content.unwrap_or_default()).await?;
+                self.complete(complete)?;
+            }
+            ChatAction::ToolCallConfirmed(confirmed) if !confirmed.approved => self.failed = true,
+            ChatAction::TurnComplete(_) => {
+                self.finish_line()?;
+                return Ok(Some(if self.failed {
+                    Ended::Badly
+                } else {
+                    Ended::Well
+                }));
+            }
+            ChatAction::Error(error) => {
+                self.finish_line()?;
+                output::note(&format!("failed: {}", error.part.0.error.message));
+                return Ok(Some(Ended::Badly));
+            }
+            ChatAction::TurnCancelled(TurnCancelled { .. }) => {
+                self.finish_line()?;
+                return Ok(Some(Ended::Cancelled));
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// Watches the terminals that a tool call shows.
+    async fn follow(
+        &mut self,
+        client: &mut Client,
+        content: &[ToolResultContent],
+    ) -> anyhow::Result<()> {
+        for block in content {
+            let ToolResultContent::Terminal(block) = block else {
+                continue;
+            };
+            if self.terminals.contains_key(&block.resource) {
+                continue;
+            }
+            client.subscribe(&block.resource).await?;
+            let terminal = Terminal::default();
+            self.terminals.insert(block.resource.clone(), terminal);
+            let Some(ChannelState::Terminal(state)) = client.state(&block.resource) else {
+                continue;
+            };
+            let parts: Vec<_> = state.content.items().cloned().collect();
+            for part in parts {
+                match part {
+                    TerminalPart::Unclassified(output) => self.text(&output.value)?,
+                    TerminalPart::Command(command) => self.text(&command.output)?,
+                    TerminalPart::Unknown(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn terminal(
+        &mut self,
+        envelope: &ReceivedEnvelope,
+        action: &TerminalAction,
+    ) -> anyhow::Result<()> {
+        let Some(terminal) = self.terminals.get_mut(&envelope.channel) else {
+            return Ok(());
+        };
+        match action {
+            TerminalAction::Data(_) if terminal.repeats => terminal.repeats = false,
+            TerminalAction::Data(data) => self.text(&data.data)?,
+            TerminalAction::Cleared(_) if envelope.origin.is_none() => terminal.repeats = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, complete: &ToolCallComplete) -> anyhow::Result<()> {
+        let result = &complete.result;
+        if !result.success {
+            self.failed = true;
+            let error = result.error.as_ref();
+            let reason = error.and_then(|error| error.get("message")?.as_str());
+            let reason = reason.unwrap_or("it failed");
+            self.remark(&format!("{}: {reason}", result.past_tense_message.as_str()))?;
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) -> anyhow::Result<()> {
+        if self.json || text.is_empty() {
+            return Ok(());
+        }
+        self.open = !text.ends_with('\n');
+        output::stream(text)
+    }
+
+    fn remark(&mut self, text: &str) -> anyhow::Result<()> {
+        self.finish_line()?;
+        output::note(text);
+        Ok(())
+    }
+
+    fn finish_line(&mut self) -> anyhow::Result<()> {
+        if std::mem::take(&mut self.open) {
+            output::stream("\n")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! `agenthost sessions`: what sessions there are.
+
+use std::process::ExitCode;
+
+use agenthost_protocol::common::SessionStatus;
+use agenthost_protocol::root::ListSessionsParams;
+use agenthost_protocol::session::SessionSummary;
+use agenthost_protocol::uri::RootChannel;
+
+use crate::output;
+use crate::place::{Attached, Place};
+
+/// List the sessions, the latest first
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    place: Place,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let mut attached = Attached::to(&arguments.place, Vec::new()).await?;
+    let mut cursor = None;
+    let mut count = 0;
+    loop {
+        let page = attached.client.request(ListSessionsParams {
+            channel: RootChannel,
+            limit: None,
+            cursor,
+            meta: None,
+        });
+        let page = page.await?;
+        for summary in &page.items {
+            count += 1;
+            if arguments.json {
+                output::data(&serde_json::to_string(summary)?)?;
+            } else {
+                output::data(&output::plain(&line(summary)))?;
+            }
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    if count == 0 && !arguments.json {
+        output::note("there are no sessions yet; `agenthost run \"ls\"` makes one");
+    }
+    attached.leave().await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn line(summary: &SessionSummary) -> String {
+    let status = summary.metadata.status;
+    let doing = match status.activity() {
+        SessionStatus::IDLE => "idle",
+        SessionStatus::ERROR => "failed",
+        SessionStatus::IN_PROGRESS => "running",
+        SessionStatus::INPUT_NEEDED => "waiting",
+        _ => "?",
+    };
+    let title = match summary.metadata.title.as_str() {
+        "" => "(no title)",
+        title => title,
+    };
+    format!(
+        "{}  {doing:<7} {:<9} {title}  {}",
+        summary.modified_at,
+        summary.metadata.provider.as_str(),
+        summary.resource
+    )
+}

@@ -1,0 +1,384 @@
+//! A client: requests, dispatched actions, and a mirror of what it follows.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use agenthost_protocol::action::{Action, ActionOrigin, ReceivedAction, ReceivedEnvelope};
+use agenthost_protocol::channel::{ChannelState, Snapshot};
+use agenthost_protocol::connection::{
+    DispatchActionParams, Implementation, InitializeParams, ReconnectParams, ReconnectResult,
+    SubscribeParams,
+};
+use agenthost_protocol::ids::{ClientId, ClientSeq, ServerSeq};
+use agenthost_protocol::outcome::Outcome;
+use agenthost_protocol::rpc::{
+    CallError, Command, ErrorCode, HostNotification, InvalidMessage, Message, RequestId, RpcError,
+    encode,
+};
+use agenthost_protocol::uri::{RootChannel, Uri};
+use agenthost_protocol::version::Version;
+use agenthost_protocol::wire::{DecodeError, Document, Limits, ParseError, Wire};
+use tokio::time::Instant;
+
+use crate::transport::{Address, Transport, TransportError};
+
+/// Most updates that are put aside while a request waits for its answer.
+const ASIDE: usize = 100_000;
+
+/// How long to wait before trying again to come back, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// How a client introduces itself.
+#[derive(Debug, Clone)]
+pub struct Hello {
+    /// The name that it goes by.
+    pub client_id: ClientId,
+    /// What it is.
+    pub info: Implementation,
+    /// Channels that it follows from the start.
+    pub subscriptions: Vec<Uri>,
+    /// How long it tries to come back when the connection is lost.
+    pub patience: Duration,
+}
+
+/// Why a client can't go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The connection failed.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// The host said no.
+    #[error("the host says: {}", .0.message)]
+    Refused(RpcError),
+    /// The host sent something that is no JSON.
+    #[error("the host sent something unreadable: {0}")]
+    Parse(#[from] ParseError),
+    /// The host sent JSON that is no message.
+    #[error("the host sent something unreadable: {0}")]
+    Invalid(#[from] InvalidMessage),
+    /// The host sent a message that is wrong.
+    #[error("the host sent something unreadable: {0}")]
+    Decode(#[from] DecodeError),
+    /// A message could not be written.
+    #[error("a message could not be written: {0}")]
+    Encode(#[from] encode::EncodeError),
+    /// The connection was lost, and is there again; what was asked may have
+    /// happened or not.
+    #[error("the connection was lost before the answer came")]
+    Interrupted,
+    /// The host answers nothing and says a lot.
+    #[error("the host does not answer")]
+    NoAnswer,
+}
+
+/// Something that the host told.
+#[derive(Debug, Clone)]
+pub enum Update {
+    /// A channel changed; the mirror shows it already.
+    Action(Box<ReceivedEnvelope>),
+    /// The host refused an action of ours.
+    Rejected {
+        /// Which of ours.
+        origin: Option<ActionOrigin>,
+        /// Why.
+        reason: String,
+    },
+    /// Something that is no state.
+    Notification(Box<HostNotification>),
+    /// The connection was lost and is there again, and too much was missed to
+    /// be told one by one. The mirror shows where these channels are now;
+    /// others that were followed are gone.
+    Caught(Vec<Uri>),
+}
+
+/// A connection to a host.
+pub struct Client {
+    address: Address,
+    hello: Hello,
+    transport: Transport,
+    requests: u64,
+    dispatched: i64,
+    mirror: BTreeMap<Uri, ChannelState>,
+    seen: ServerSeq,
+    /// What came while something else was waited for.
+    aside: VecDeque<Update>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client")
+            .field("client_id", &self.hello.client_id)
+            .field("channels", &self.mirror.keys())
+            .field("seen", &self.seen)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// Connects and introduces itself.
+    pub async fn connect(address: &Address, hello: Hello) -> Result<Self, ClientError> {
+        let mut client = Client {
+            address: address.clone(),
+            transport: Transport::connect(address).await?,
+            hello,
+            requests: 0,
+            dispatched: 0,
+            mirror: BTreeMap::new(),
+            seen: ServerSeq(0),
+            aside: VecDeque::new(),
+        };
+        let subscriptions = client.hello.subscriptions.clone();
+        client.initialize(subscriptions).await?;
+        Ok(client)
+    }
+
+    async fn initialize(&mut self, subscriptions: Vec<Uri>) -> Result<(), ClientError> {
+        let initialize = InitializeParams {
+            channel: RootChannel,
+            protocol_versions: vec![Version::CURRENT.to_string()],
+            client_id: self.hello.client_id.clone(),
+            client_info: Some(self.hello.info.clone()),
+            initial_subscriptions: Some(subscriptions),
+            locale: None,
+            capabilities: None,
+            meta: None,
+        };
+        let result = self.ask(initialize).await?;
+        self.seen = result.server_seq;
+        for snapshot in result.snapshots {
+            self.start(snapshot);
+        }
+        Ok(())
+    }
+
+    /// Asks something and waits for the answer. What else comes meanwhile is
+    /// put aside for [`Client::next`].
+    pub async fn request<C: Command>(&mut self, command: C) -> Result<C::Result, ClientError> {
+        match self.ask(command).await {
+            Err(ClientError::Transport(lost)) => {
+                self.resume(lost).await?;
+                Err(ClientError::Interrupted)
+            }
+            answered => answered,
+        }
+    }
+
+    async fn ask<C: Command>(&mut self, command: C) -> Result<C::Result, ClientError> {
+        self.requests += 1;
+        let id = RequestId::from(self.requests);
+        let text = encode::request(&id, C::METHOD, &command)?;
+        self.transport.send(text).await?;
+        loop {
+            let text = self.transport.next().await?;
+            let document = Document::parse(&text, Limits::STATE)?;
+            match Message::decode(&document)? {
+                Message::Response(response) if response.id == id => {
+                    let node = response.outcome.map_err(ClientError::Refused)?;
+                    return Ok(C::Result::decode(node)?);
+                }
+                message => {
+                    if let Some(update) = self.take(message).await? {
+                        if self.aside.len() == ASIDE {
+                            return Err(ClientError::NoAnswer);
+                        }
+                        self.aside.push_back(update);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Follows a channel from now on.
+    pub async fn subscribe(&mut self, channel: &Uri) -> Result<(), ClientError> {
+        let subscribe = SubscribeParams {
+            channel: channel.clone(),
+            delivery: None,
+            view: None,
+            meta: None,
+        };
+        let result = match self.request(subscribe.clone()).await {
+            // Doing it again does no harm.
+            Err(ClientError::Interrupted) => self.request(subscribe).await?,
+            other => other?,
+        };
+        if let Some(snapshot) = result.snapshot {
+            self.start(snapshot);
+        }
+        Ok(())
+    }
+
+    /// Wants something to happen. Whether it did, an update tells.
+    pub async fn dispatch(
+        &mut self,
+        channel: &Uri,
+        action: impl Into<Action>,
+    ) -> Result<ClientSeq, ClientError> {
+        self.dispatched += 1;
+        let client_seq = ClientSeq(self.dispatched);
+        let params = DispatchActionParams {
+            channel: channel.clone(),
+            client_seq,
+            action: ReceivedAction::Valid(action.into()),
+        };
+        let text = encode::notification("dispatchAction", &params)?;
+        self.transport.send(text).await?;
+        Ok(client_seq)
+    }
+
+    /// The next thing that the host tells. Comes back by itself when the
+    /// connection is lost. If waiting is given up, nothing is lost.
+    pub async fn next(&mut self) -> Result<Update, ClientError> {
+        loop {
+            if let Some(update) = self.aside.pop_front() {
+                return Ok(update);
+            }
+            let text = match self.transport.next().await {
+                Ok(text) => text,
+                Err(lost) => {
+                    self.resume(lost).await?;
+                    continue;
+                }
+            };
+            let document = Document::parse(&text, Limits::STATE)?;
+            let message = Message::decode(&document)?;
+            if let Some(update) = self.take(message).await? {
+                return Ok(update);
+            }
+        }
+    }
+
+    /// The state of a channel that is followed.
+    pub fn state(&self, channel: &Uri) -> Option<&ChannelState> {
+        self.mirror.get(channel)
+    }
+
+    /// Comes back after the connection was lost, and catches up: what was
+    /// missed is put aside as updates.
+    async fn resume(&mut self, lost: TransportError) -> Result<(), ClientError> {
+        let deadline = Instant::now() + self.hello.patience;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.catch_up().await {
+                Ok(()) => return Ok(()),
+                Err(ClientError::Transport(_)) if Instant::now() + pause < deadline => {
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+                Err(ClientError::Transport(_)) => return Err(lost.into()),
+                Err(other) => return Err(other),
+            }
+        }
+    }
+
+    async fn catch_up(&mut self) -> Result<(), ClientError> {
+        self.transport = Transport::connect(&self.address).await?;
+        let subscriptions: Vec<_> = self.mirror.keys().cloned().collect();
+        let reconnect = ReconnectParams {
+            channel: RootChannel,
+            client_id: self.hello.client_id.clone(),
+            last_seen_server_seq: self.seen,
+            subscriptions: subscriptions.clone(),
+            meta: None,
+        };
+        match self.ask(reconnect).await {
+            Ok(ReconnectResult::Replay(replay)) => {
+                for envelope in replay.actions {
+                    let update = self.follow(envelope);
+                    self.aside.push_back(update);
+                }
+                for gone in replay.missing {
+                    self.mirror.remove(&gone);
+                }
+                return Ok(());
+            }
+            Ok(ReconnectResult::Snapshot(result)) => {
+                self.mirror.clear();
+                for snapshot in result.snapshots {
+                    self.start(snapshot);
+                }
+            }
+            // The host does not know us any more: start over (HSK-22).
+            Err(ClientError::Refused(_)) => {
+                self.mirror.clear();
+                self.initialize(subscriptions).await?;
+            }
+            Err(error) => return Err(error),
+        }
+        // What was put aside is part of where the channels are now.
+        self.aside.clear();
+        let channels = self.mirror.keys().cloned().collect();
+        self.aside.push_back(Update::Caught(channels));
+        Ok(())
+    }
+
+    fn start(&mut self, snapshot: Snapshot) {
+        self.seen = self.seen.max(snapshot.from_seq);
+        self.mirror.insert(snapshot.resource, snapshot.state);
+    }
+
+    /// Takes note of a message that is not the answer that is waited for.
+    async fn take(&mut self, message: Message<'_>) -> Result<Option<Update>, ClientError> {
+        let call = match message {
+            // To a request that was given up.
+            Message::Response(_) => return Ok(None),
+            Message::Request(id, call) => {
+                let method = call.method.chars().take(60).collect();
+                let unknown = RpcError::from(CallError::UnknownMethod(method));
+                let text = encode::failure(&id, &unknown)?;
+                self.transport.send(text).await?;
+                return Ok(None);
+            }
+            Message::Notification(call) => call,
+        };
+        let notification = match HostNotification::decode(&call) {
+            Ok(notification) => notification,
+            // A newer host may tell things that we don't know (FWD-1).
+            Err(CallError::UnknownMethod(_)) => return Ok(None),
+            Err(CallError::InvalidParams(error)) => return Err(error.into()),
+        };
+        match notification {
+            HostNotification::Action(envelope) => Ok(Some(self.follow(envelope))),
+            other => Ok(Some(Update::Notification(Box::new(other)))),
+        }
+    }
+
+    fn follow(&mut self, envelope: ReceivedEnvelope) -> Update {
+        self.seen = self.seen.max(envelope.server_seq);
+        if let Some(reason) = envelope.rejection_reason {
+            return Update::Rejected {
+                origin: envelope.origin,
+                reason,
+            };
+        }
+        if let ReceivedAction::Valid(action) = &envelope.action
+            && let Some(state) = self.mirror.get_mut(&envelope.channel)
+        {
+            match state.reduce(action) {
+                Outcome::Applied | Outcome::NoOp => {}
+                // The host is the authority; what it did here, the mirror
+                // can't follow.
+                Outcome::WrongChannel | Outcome::Invalid(_) => {
+                    self.mirror.remove(&envelope.channel);
+                }
+            }
+        }
+        Update::Action(Box::new(envelope))
+    }
+}
+
+impl From<RpcError> for ClientError {
+    fn from(error: RpcError) -> Self {
+        ClientError::Refused(error)
+    }
+}
+
+impl ClientError {
+    /// The code that the host said no with, if it did.
+    pub fn code(&self) -> Option<ErrorCode> {
+        match self {
+            ClientError::Refused(error) => Some(error.code),
+            _ => None,
+        }
+    }
+}

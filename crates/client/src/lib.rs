@@ -1,0 +1,17 @@
+//! A client of any AHP host.
+//!
+//! **What it does.** [`Client`] connects to a host, asks it things, and keeps a
+//! mirror of every channel it is subscribed to, by the same reducers as the
+//! host.
+//!
+//! **What it never does.** It knows nothing of how a host works: everything
+//! goes over the protocol. It starts no tasks; nothing happens unless someone
+//! awaits it.
+//!
+//! **Where to start.** [`Client::connect`], then [`Client::next`].
+
+mod client;
+mod transport;
+
+pub use client::{Client, ClientError, Hello, Update};
+pub use transport::{Address, TransportError};

@@ -1,0 +1,153 @@
+//! The ways to a host.
+
+use std::io;
+use std::path::PathBuf;
+
+use agenthost_protocol::wire::Limits;
+use futures_util::{SinkExt, StreamExt};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{self, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
+
+/// Where a host is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A WebSocket.
+    Web {
+        /// Its `ws://` address.
+        url: String,
+        /// What lets a client in.
+        token: Option<String>,
+    },
+    /// A Unix socket.
+    Socket(PathBuf),
+}
+
+/// Shows where, not what lets one in.
+impl std::fmt::Debug for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Address::Web { url, .. } => write!(f, "Web({url})"),
+            Address::Socket(path) => write!(f, "Socket({})", path.display()),
+        }
+    }
+}
+
+/// Why messages can't go to or come from a host.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    /// The WebSocket failed.
+    #[error(transparent)]
+    Web(Box<tungstenite::Error>),
+    /// The Unix socket failed.
+    #[error(transparent)]
+    Socket(#[from] io::Error),
+    /// The host sent a line that is too long.
+    #[error("the host sent a line of more than {} bytes", Limits::STATE.bytes)]
+    Line,
+    /// The token can't be sent.
+    #[error("the token has characters that can't be sent")]
+    Token,
+    /// The host is gone.
+    #[error("the host closed the connection{}", reason.as_deref().map(|why| format!(": {why}")).unwrap_or_default())]
+    Closed {
+        /// What it said.
+        reason: Option<String>,
+    },
+}
+
+impl From<tungstenite::Error> for TransportError {
+    fn from(error: tungstenite::Error) -> Self {
+        match error {
+            tungstenite::Error::ConnectionClosed | tungstenite::Error::AlreadyClosed => {
+                TransportError::Closed { reason: None }
+            }
+            other => TransportError::Web(Box::new(other)),
+        }
+    }
+}
+
+impl From<LinesCodecError> for TransportError {
+    fn from(error: LinesCodecError) -> Self {
+        match error {
+            LinesCodecError::MaxLineLengthExceeded => TransportError::Line,
+            LinesCodecError::Io(error) => TransportError::Socket(error),
+        }
+    }
+}
+
+/// A connection that whole messages go over.
+pub(crate) enum Transport {
+    Web(Box<WebSocketStream<MaybeTlsStream<TcpStream>>>),
+    Lines {
+        reader: FramedRead<OwnedReadHalf, LinesCodec>,
+        writer: FramedWrite<OwnedWriteHalf, LinesCodec>,
+    },
+}
+
+impl Transport {
+    pub(crate) async fn connect(address: &Address) -> Result<Self, TransportError> {
+        match address {
+            Address::Web { url, token } => {
+                let mut request = url.as_str().into_client_request()?;
+                if let Some(token) = token {
+                    let mut value = HeaderValue::try_from(format!("Bearer {token}"))
+                        .map_err(|_| TransportError::Token)?;
+                    value.set_sensitive(true);
+                    request.headers_mut().insert("Authorization", value);
+                }
+                let config = WebSocketConfig::default()
+                    .max_message_size(Some(Limits::STATE.bytes))
+                    .max_frame_size(Some(Limits::STATE.bytes));
+                let connecting =
+                    tokio_tungstenite::connect_async_with_config(request, Some(config), true);
+                let (socket, _) = connecting.await?;
+                Ok(Transport::Web(Box::new(socket)))
+            }
+            Address::Socket(path) => {
+                let (reader, writer) = UnixStream::connect(path).await?.into_split();
+                let codec = || LinesCodec::new_with_max_length(Limits::STATE.bytes);
+                Ok(Transport::Lines {
+                    reader: FramedRead::new(reader, codec()),
+                    writer: FramedWrite::new(writer, codec()),
+                })
+            }
+        }
+    }
+
+    pub(crate) async fn send(&mut self, text: String) -> Result<(), TransportError> {
+        match self {
+            Transport::Web(socket) => Ok(socket.send(Message::text(text)).await?),
+            Transport::Lines { writer, .. } => Ok(writer.send(text).await?),
+        }
+    }
+
+    /// The next message. If waiting for it is given up, nothing is lost.
+    pub(crate) async fn next(&mut self) -> Result<String, TransportError> {
+        let closed = |reason| TransportError::Closed { reason };
+        match self {
+            Transport::Lines { reader, .. } => {
+                let line = reader.next().await;
+                Ok(line.ok_or_else(|| closed(None))??)
+            }
+            Transport::Web(socket) => loop {
+                match socket.next().await.ok_or_else(|| closed(None))?? {
+                    Message::Text(text) => return Ok(text.as_str().to_owned()),
+                    Message::Close(frame) => {
+                        let reason = frame.map(|frame| frame.reason.as_str().to_owned());
+                        return Err(closed(reason.filter(|reason| !reason.is_empty())));
+                    }
+                    Message::Binary(_)
+                    | Message::Ping(_)
+                    | Message::Pong(_)
+                    | Message::Frame(_) => {}
+                }
+            },
+        }
+    }
+}

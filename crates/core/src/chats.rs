@@ -1,0 +1,152 @@
+//! Chats come and go.
+
+use std::sync::Arc;
+
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::{
+    ChatAction, ChatOrigin, ChatState, ChatSummary, CreateChatParams, TurnCancelled,
+};
+use agenthost_protocol::common::SessionStatus;
+use agenthost_protocol::list::List;
+use agenthost_protocol::rpc::RequestId;
+use agenthost_protocol::session::{ChatAdded, ChatRemoved, SessionAction, SessionLifecycle};
+use agenthost_protocol::uri::Uri;
+
+use crate::effect::{Answer, Effects};
+use crate::env::Env;
+use crate::host::Host;
+use crate::input::ConnectionId;
+use crate::refusal::Failure;
+use crate::turns::elapsed;
+use crate::{policy, uris};
+
+impl Host {
+    /// The chat is in the catalogue before the answer, and its first turn
+    /// starts after it (CHT-6, CHT-15).
+    pub(crate) fn create_chat(
+        &mut self,
+        env: &Env,
+        connection: ConnectionId,
+        id: &RequestId,
+        params: CreateChatParams,
+        out: &mut Effects,
+    ) -> Result<(), Failure> {
+        let session = &params.channel;
+        let Some(state) = self.session(session) else {
+            return Err(Failure::UnknownSession(session.clone()));
+        };
+        if self.channels.contains_key(&params.chat) {
+            // Clients that are not sure create the default chat again
+            // (CHT-3).
+            if params.chat == uris::default_chat(session) {
+                out.answer(connection, id, Answer::Null);
+                return Ok(());
+            }
+            return Err(Failure::ChatExists(params.chat));
+        }
+        uris::check(&params.chat)?;
+        let refuse = |reason: &str| Err(Failure::InvalidParams(reason.to_owned()));
+        if state.lifecycle != SessionLifecycle::Ready {
+            return refuse("the session is not ready");
+        }
+        let agent = self.agent_of(state);
+        let capabilities = agent.and_then(|agent| agent.capabilities.as_ref());
+        if capabilities.is_none_or(|capabilities| capabilities.multiple_chats.is_none()) {
+            return refuse("the agent of this session has one chat only");
+        }
+        if params.source.is_some() {
+            return refuse("source: the agent of this session can't start from another chat");
+        }
+        let known = state.metadata.working_directories.as_deref();
+        let mut wanted = params.working_directories.iter().flatten();
+        if wanted.any(|directory| !known.unwrap_or_default().contains(directory)) {
+            return refuse("workingDirectories: not all are directories of the session");
+        }
+        if let Some(message) = &params.initial_message {
+            let judged = policy::check_message(agent, message);
+            judged.map_err(|refusal| Failure::InvalidParams(refusal.to_string()))?;
+        }
+        let summary = ChatSummary {
+            working_directories: params.working_directories,
+            ..new_summary(env, params.chat.clone())
+        };
+        let (session, chat) = (params.channel, params.chat);
+        self.create(&chat, Some(&session), new_chat(summary.clone()), out);
+        let added = ChatAdded {
+            summary: Arc::new(summary),
+        };
+        self.originate(&session, SessionAction::ChatAdded(added), out);
+        self.sync_session(&session, out);
+        out.answer(connection, id, Answer::Null);
+        if let Some(message) = params.initial_message {
+            self.start_turn(env, &chat, message, None, out);
+        }
+        Ok(())
+    }
+
+    /// Ends a chat with what runs in it (CHT-22). The default chat goes with
+    /// its session and not before (CHT-23).
+    pub(crate) fn dispose_chat(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        out: &mut Effects,
+    ) -> Result<(), Failure> {
+        let (Some(state), Some(session)) = (self.chat(chat), self.owner(chat).cloned()) else {
+            return Err(Failure::UnknownSession(chat.clone()));
+        };
+        let default = self
+            .session(&session)
+            .and_then(|session| session.default_chat.as_ref());
+        if default == Some(chat) {
+            let reason = "the default chat of a session can only go with the session";
+            return Err(Failure::InvalidParams(reason.to_owned()));
+        }
+        if let Some(turn) = &state.active_turn {
+            let cancelled = ChatAction::TurnCancelled(TurnCancelled {
+                turn_id: turn.id.clone(),
+                duration: elapsed(env, state),
+                meta: None,
+            });
+            self.originate(chat, cancelled.clone(), out);
+            self.react(env, chat, &cancelled.into(), out);
+        }
+        let removed = SessionAction::ChatRemoved(ChatRemoved { chat: chat.clone() });
+        self.originate(&session, removed, out);
+        self.sync_session(&session, out);
+        self.remove(chat, out);
+        Ok(())
+    }
+}
+
+pub(crate) fn new_summary(env: &Env, chat: Uri) -> ChatSummary {
+    ChatSummary {
+        resource: chat,
+        title: String::new(),
+        status: SessionStatus::IDLE,
+        activity: None,
+        modified_at: env.timestamp(),
+        changes: None,
+        origin: Some(ChatOrigin::User),
+        movable: None,
+        interactivity: None,
+        working_directories: None,
+    }
+}
+
+pub(crate) fn new_chat(summary: ChatSummary) -> ChannelState {
+    ChatState {
+        summary,
+        changesets: None,
+        background_work: None,
+        canvases: None,
+        turns: List::new(),
+        turns_next_cursor: None,
+        active_turn: None,
+        steering_message: None,
+        queued_messages: None,
+        draft: None,
+        meta: None,
+    }
+    .into()
+}

@@ -1,0 +1,316 @@
+//! Chats beside the first, and what of them is in memory.
+
+use agenthost_core::Input;
+use agenthost_core::agent::AgentEvent;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::list::List;
+use agenthost_protocol::terminal::{
+    TerminalAction, TerminalClaim, TerminalData, TerminalExited, TerminalLifecycle,
+    TerminalSessionClaim, TerminalState,
+};
+use expect_test::expect;
+
+use crate::script::{check, run, uri};
+use crate::world::World;
+
+/// CHT-2 to CHT-8, CHT-15, DIR-6, DSP-15.
+#[test]
+fn a_session_has_several_chats() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a", "initialSubscriptions": ["ahp-root://"]}
+        - c1 createSession s1 {"workingDirectories": ["file:///a"]}
+        c1 createChat s1 {"chat": "ahp-chat:/1"}
+        - agent s1 opened
+        - c1 subscribe s1
+        c1 createChat s2 {"chat": "ahp-chat:/1"}
+        c1 createChat s1 {"chat": "no address"}
+        c1 createChat s1 {"chat": "ahp-chat:/1", "workingDirectories": ["file:///b"]}
+        c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat:/0", "turnId": "t"}}
+        c1 createChat s1 {"chat": "ahp-chat:/1", "initialMessage": {"text": "go", "origin": {"kind": "agent"}}}
+        c1 createChat s1 {"chat": "ahp-chat:/1", "initialMessage": {"text": "go", "origin": {"kind": "user"}}}
+        c1 createChat s1 {"chat": "ahp-chat:/1"}
+        c1 createChat s1 {"chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}
+        - c1 createSession s2 {"provider": "other"}
+        - agent s2 opened
+        c1 createChat s2 {"chat": "ahp-chat:/2"}
+        "#,
+        expect![[r#"
+            c1 createChat s1 {"chat": "ahp-chat:/1"}
+                c1: error -32602 the session is not ready
+            c1 createChat s2 {"chat": "ahp-chat:/1"}
+                c1: error -32001 there is no session or chat `ahp-session:/s2`
+            c1 createChat s1 {"chat": "no address"}
+                c1: error -32602 `no address` is not an absolute URI of at most 2048 bytes
+            c1 createChat s1 {"chat": "ahp-chat:/1", "workingDirectories": ["file:///b"]}
+                c1: error -32602 workingDirectories: not all are directories of the session
+            c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat:/0", "turnId": "t"}}
+                c1: error -32602 source: the agent of this session can't start from another chat
+            c1 createChat s1 {"chat": "ahp-chat:/1", "initialMessage": {"text": "go", "origin": {"kind": "agent"}}}
+                c1: error -32602 a client can only send messages of kind `user`
+            c1 createChat s1 {"chat": "ahp-chat:/1", "initialMessage": {"text": "go", "origin": {"kind": "user"}}}
+                c1: 3 s1 session/chatAdded {"summary":{"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-05T09:00:00.000Z","origin":{"kind":"user"}}}
+                c1: root/sessionSummaryChanged {"changes":{"chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1},{"resource":"ahp-chat:/1","title":"","origin":{"kind":"user"},"status":1}]},"session":"s1"}
+                c1: null
+                c1: 5 s1 session/chatUpdated {"changes":{"status":8},"chat":"ahp-chat:/1"}
+                c1: root/sessionSummaryChanged {"changes":{"chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1},{"resource":"ahp-chat:/1","title":"","origin":{"kind":"user"},"status":8}]},"session":"s1"}
+                c1: 6 s1 session/titleChanged {"title":"go"}
+                c1: root/sessionSummaryChanged {"changes":{"title":"go"},"session":"s1"}
+                agent s1: prompt turn-0000000000000000000000000000000d "go"
+            c1 createChat s1 {"chat": "ahp-chat:/1"}
+                c1: error -32010 there is something at `ahp-chat:/1` already
+            c1 createChat s1 {"chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}
+                c1: null
+            c1 createChat s2 {"chat": "ahp-chat:/2"}
+                c1: error -32602 the agent of this session has one chat only
+        "#]],
+    );
+}
+
+/// CHT-22, CHT-23, SUB-22.
+#[test]
+fn a_chat_ends_with_what_runs_in_it() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 createSession s1
+        - agent s1 opened
+        - c1 subscribe s1
+        - c1 createChat s1 {"chat": "ahp-chat:/1"}
+        - c1 subscribe ahp-chat:/1
+        - c1 ! ahp-chat:/1 chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        c1 disposeChat s1.chat
+        c1 disposeChat ahp-chat:/1
+        c1 ! ahp-chat:/1 chat/draftChanged {}
+        c1 disposeChat ahp-chat:/1
+        "#,
+        expect![[r#"
+            c1 disposeChat s1.chat
+                c1: error -32602 the default chat of a session can only go with the session
+            c1 disposeChat ahp-chat:/1
+                c1: 7 ahp-chat:/1 chat/turnCancelled {"duration":0,"turnId":"t1"}
+                c1: 8 s1 session/chatUpdated {"changes":{"status":1,"modifiedAt":"2026-01-05T09:00:00.000Z"},"chat":"ahp-chat:/1"}
+                agent s1: cancel t1
+                c1: 9 s1 session/chatRemoved {"chat":"ahp-chat:/1"}
+                c1: null
+            c1 ! ahp-chat:/1 chat/draftChanged {}
+                nothing
+            c1 disposeChat ahp-chat:/1
+                c1: error -32001 there is no session or chat `ahp-chat:/1`
+        "#]],
+    );
+}
+
+/// An agent has no business in the chats of others.
+#[test]
+fn an_agent_stays_in_its_session() {
+    let mut world = World::new();
+    run(
+        &mut world,
+        r#"
+        c1 connect
+        c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        c1 createSession s1
+        c1 createSession s2
+        agent s1 opened
+        agent s2 opened
+        c1 ! s2.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        "#,
+    );
+    let effects = world.step(Input::Agent {
+        session: uri("s1"),
+        event: AgentEvent::TurnEnded {
+            chat: uri("s2.chat"),
+            turn: "t1".into(),
+            error: None,
+        },
+    });
+    assert!(effects.effects.is_empty() && effects.writes.is_empty());
+}
+
+/// SUB-8, SUB-11, SUB-12.
+#[test]
+fn a_subscriber_says_how_long_it_can_wait() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c2 connect
+        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
+        - c1 createSession s1
+        - agent s1 opened
+        - c1 subscribe s1
+        - c2 subscribe s1 {"delivery": {"maxLatencyMs": 50}}
+        c1 ! s1 session/titleChanged {"title": "one"}
+        - c2 subscribe s1 {"delivery": {"maxLatencyMs": 3600000}}
+        c1 ! s1 session/titleChanged {"title": "two"}
+        - c2 subscribe s1 {"delivery": {"maxLatencyMs": -5}}
+        c1 ! s1 session/titleChanged {"title": "three"}
+        - c2 subscribe s1 {"delivery": {"maxLatencyMs": 50}}
+        - c2 subscribe s1
+        c1 ! s1 session/titleChanged {"title": "four"}
+        "#,
+        expect![[r#"
+            c1 ! s1 session/titleChanged {"title": "one"}
+                c1, c2 within 50: 3 s1 by a session/titleChanged {"title":"one"}
+            c1 ! s1 session/titleChanged {"title": "two"}
+                c1, c2 within 1000: 4 s1 by a session/titleChanged {"title":"two"}
+            c1 ! s1 session/titleChanged {"title": "three"}
+                c1, c2: 5 s1 by a session/titleChanged {"title":"three"}
+            c1 ! s1 session/titleChanged {"title": "four"}
+                c1, c2: 6 s1 by a session/titleChanged {"title":"four"}
+        "#]],
+    );
+}
+
+const TURNS: &str = r#"
+    c1 connect
+    c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+    c1 createSession s1
+    agent s1 opened
+"#;
+
+fn turn(number: u32) -> String {
+    format!(
+        r#"
+        c1 ! s1.chat chat/turnStarted {{"turnId": "t{number}", "startedAt": "2026-01-05T09:00:00Z", "message": {{"text": "go", "origin": {{"kind": "user"}}}}}}
+        agent s1 end t{number}
+        "#
+    )
+}
+
+/// What nobody looks at is not in memory, and a long chat comes back with its
+/// tail alone until someone wants to see the rest.
+#[test]
+fn a_long_chat_loads_its_tail() {
+    let mut world = World::new();
+    run(&mut world, TURNS);
+    for number in 1..=5 {
+        run(&mut world, &turn(number));
+    }
+    let chat = uri("s1.chat");
+    assert_eq!(world.host.loaded(&chat).unwrap().earlier.len(), 0);
+    run(&mut world, "quiet");
+    assert!(world.host.state(&chat).is_none());
+    assert!(world.host.state(&uri("s1")).is_none());
+
+    run(&mut world, &turn(6));
+    let earlier = &world.host.loaded(&chat).unwrap().earlier;
+    assert_eq!(earlier.len(), 3);
+    world.check_mirrors();
+
+    // A name that only the log knows is used all the same.
+    let used = run(&mut world, &turn(2));
+    assert!(used.contains("turn id `t2` is empty or in use"), "{used}");
+
+    // The turn that runs now is not disturbed by the older ones.
+    let started = turn(7);
+    let (started, ended) = started.trim().split_once('\n').unwrap();
+    run(&mut world, started);
+    run(&mut world, "c1 subscribe s1.chat");
+    assert_eq!(world.host.loaded(&chat).unwrap().earlier.len(), 0);
+    run(&mut world, ended);
+    world.check_mirrors();
+    let ChannelState::Chat(state) = world.host.state(&chat).unwrap() else {
+        panic!("expected a chat");
+    };
+    assert_eq!(state.turns.len(), 7);
+    // Watched, it stays.
+    run(&mut world, "quiet");
+    assert!(world.host.state(&chat).is_some());
+}
+
+#[test]
+fn cutting_a_chat_off_reaches_what_only_the_log_has() {
+    let mut world = World::new();
+    run(&mut world, TURNS);
+    for number in 1..=5 {
+        run(&mut world, &turn(number));
+    }
+    run(&mut world, "quiet");
+    run(
+        &mut world,
+        r#"c1 ! s1.chat chat/truncated {"turnId": "t1"}"#,
+    );
+    world.check_mirrors();
+    let ChannelState::Chat(state) = world.host.state(&uri("s1.chat")).unwrap() else {
+        panic!("expected a chat");
+    };
+    assert_eq!(state.turns.len(), 1);
+}
+
+/// TER-19: the output of a terminal is bounded, for clients as for the host.
+#[test]
+fn a_terminal_keeps_the_end_of_its_output() {
+    let mut world = World::new();
+    run(&mut world, TURNS);
+    let terminal = uri("ahp-terminal:/1");
+    let agent = |world: &mut World, event| {
+        world.step(Input::Agent {
+            session: uri("s1"),
+            event,
+        })
+    };
+    let state = TerminalState {
+        title: "yes".to_owned(),
+        cwd: None,
+        cols: None,
+        rows: None,
+        content: List::new(),
+        lifecycle: TerminalLifecycle::Running,
+        claim: TerminalClaim::Session(TerminalSessionClaim {
+            session: uri("s1"),
+            chat: uri("s1.chat"),
+            turn_id: None,
+            tool_call_id: None,
+        }),
+        supports_command_detection: None,
+        is_pty: Some(false),
+    };
+    let opened = AgentEvent::TerminalOpened {
+        terminal: terminal.clone(),
+        state: Box::new(state),
+    };
+    agent(&mut world, opened);
+    run(&mut world, "c1 subscribe ahp-terminal:/1");
+    let mut written = String::new();
+    for number in 0..400 {
+        let line = format!("{number} {}\n", "é".repeat(5_000));
+        written.push_str(&line);
+        let action = Box::new(TerminalAction::Data(TerminalData { data: line }));
+        let terminal = terminal.clone();
+        agent(&mut world, AgentEvent::Terminal { terminal, action });
+        if number % 20 != 0 {
+            continue;
+        }
+        let ChannelState::Terminal(state) = world.host.state(&uri("ahp-terminal:/1")).unwrap()
+        else {
+            panic!("expected a terminal");
+        };
+        let shown = serde_json::to_string(&state.content).unwrap();
+        assert!(shown.len() < 1_100_000, "{}", shown.len());
+    }
+    world.check_mirrors();
+    let ChannelState::Terminal(state) = world.host.state(&terminal).unwrap() else {
+        panic!("expected a terminal");
+    };
+    let shown = serde_json::to_value(&state.content).unwrap();
+    let shown = shown[0]["value"].as_str().unwrap();
+    assert!(shown.len() > 200_000 && written.ends_with(shown));
+    let first = shown.split(' ').next().unwrap();
+    assert!(first.parse::<u32>().is_ok(), "cut in the middle of a line");
+
+    // One that runs stays, watched or not; one that has ended does not.
+    run(&mut world, "c1 unsubscribe ahp-terminal:/1\nquiet");
+    assert!(world.host.state(&terminal).is_some());
+    let action = Box::new(TerminalAction::Exited(TerminalExited { exit_code: None }));
+    let exited = AgentEvent::Terminal {
+        terminal: terminal.clone(),
+        action,
+    };
+    agent(&mut world, exited);
+    run(&mut world, "quiet");
+    assert!(world.host.state(&terminal).is_none());
+}

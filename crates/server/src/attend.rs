@@ -1,0 +1,214 @@
+//! A connection from its first word to its last, whatever carries it.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use agenthost_core::{ConnectionId, Input, Principal};
+use axum::extract::ws::Utf8Bytes;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::ServerLimits;
+use crate::connection::{Event, decode};
+use crate::encode;
+use crate::outbox::{Closing, Outgoing, Outlet, outbox};
+use crate::pace::Pace;
+use crate::wire_log::{Direction, WireLog};
+
+/// How long a peer may take to read what is left for it when the host closes
+/// the connection.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// What connections share.
+#[derive(Clone)]
+pub(crate) struct Lobby {
+    pub(crate) limits: ServerLimits,
+    pub(crate) events: mpsc::Sender<Event>,
+    pub(crate) next: Arc<AtomicU32>,
+    pub(crate) places: Arc<Semaphore>,
+    pub(crate) wire_log: Option<WireLog>,
+    /// Set when the host stops: nothing more is read.
+    pub(crate) stop: CancellationToken,
+    /// Everyone who is being attended.
+    pub(crate) guests: TaskTracker,
+}
+
+/// What can come from a peer.
+pub(crate) enum Incoming {
+    /// A message.
+    Text(Utf8Bytes),
+    /// A sign of life.
+    Alive,
+}
+
+/// The half of a transport that messages come from.
+pub(crate) trait Reader: Send {
+    /// Whether a peer that is alive says so by itself when it is asked to. If
+    /// not, silence means nothing.
+    const ANSWERS_PINGS: bool;
+
+    /// The next message; `None` when there will be no more, or when what came
+    /// can't be a message.
+    fn next(&mut self) -> impl Future<Output = Option<Incoming>> + Send;
+}
+
+/// The half of a transport that messages go to.
+pub(crate) trait Writer: Send {
+    /// Sends one message, whole. An error is the end of the connection.
+    fn send(&mut self, text: Utf8Bytes) -> impl Future<Output = Result<(), Gone>> + Send;
+
+    /// Asks the peer for a sign of life.
+    fn ping(&mut self) -> impl Future<Output = Result<(), Gone>> + Send;
+
+    /// Ends the connection, and says why if the transport has words for it.
+    fn close(&mut self, why: Closing) -> impl Future<Output = ()> + Send;
+}
+
+/// The peer is gone.
+#[derive(Debug)]
+pub(crate) struct Gone;
+
+/// Attends to a peer that was let in.
+pub(crate) async fn attend(lobby: &Lobby, reader: impl Reader, writer: impl Writer) {
+    let connection = ConnectionId(lobby.next.fetch_add(1, Ordering::Relaxed));
+    let (outbox, outlet) = outbox(lobby.limits.outbox_bytes);
+    let connected = Event::Connected {
+        connection,
+        // Whoever gets this far is the owner of the machine.
+        principal: Principal("owner".to_owned()),
+        outbox,
+    };
+    if lobby.events.send(connected).await.is_err() {
+        return;
+    }
+    tracing::debug!(connection = connection.0, "connected");
+    let reading = async {
+        read(lobby, connection, reader).await;
+        // The host says the last word when it stops, after all answers.
+        if lobby.stop.is_cancelled() {
+            std::future::pending::<()>().await;
+        }
+    };
+    // Whichever ends first ends the other.
+    tokio::select! {
+        () = reading => {}
+        () = write(lobby, connection, writer, outlet) => {}
+    }
+    let gone = Event::Input(Input::Disconnected { connection });
+    // A loop that has ended knows nobody any more.
+    drop(lobby.events.send(gone).await);
+    tracing::debug!(connection = connection.0, "disconnected");
+}
+
+async fn read(lobby: &Lobby, connection: ConnectionId, mut reader: impl Reader) {
+    let mut pace = Pace::new(lobby.limits.rate);
+    // So many messages of one peer may wait for the loop, so that nobody
+    // fills its queue alone.
+    let in_flight = Arc::new(Semaphore::new(lobby.limits.in_flight));
+    loop {
+        let incoming = tokio::select! {
+            incoming = next(lobby, &mut reader) => incoming,
+            () = lobby.stop.cancelled() => return,
+        };
+        let text = match incoming {
+            Some(Incoming::Text(text)) => text,
+            Some(Incoming::Alive) => continue,
+            None => return,
+        };
+        if let Some(log) = &lobby.wire_log {
+            log.record(connection, Direction::In, &text);
+        }
+        pace.step().await;
+        let Some(message) = decode(&text, lobby.limits.message) else {
+            continue;
+        };
+        let Ok(place) = Arc::clone(&in_flight).acquire_owned().await else {
+            return;
+        };
+        let received = Event::Received {
+            input: Input::Received {
+                connection,
+                message,
+            },
+            place,
+        };
+        if lobby.events.send(received).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn next<R: Reader>(lobby: &Lobby, reader: &mut R) -> Option<Incoming> {
+    if R::ANSWERS_PINGS {
+        let next = tokio::time::timeout(lobby.limits.idle, reader.next()).await;
+        next.ok().flatten()
+    } else {
+        reader.next().await
+    }
+}
+
+async fn write(
+    lobby: &Lobby,
+    connection: ConnectionId,
+    mut writer: impl Writer,
+    mut outlet: Outlet,
+) {
+    let mut ping = tokio::time::interval(lobby.limits.idle / 3);
+    let overflow = outlet.overflow.clone();
+    loop {
+        let outgoing = tokio::select! {
+            biased;
+            () = overflow.cancelled() => Some(Outgoing::Close(Closing::TooSlow)),
+            outgoing = outlet.next() => outgoing,
+            _ = ping.tick() => {
+                // A peer that takes nothing must not be waited for.
+                let asked = tokio::select! {
+                    asked = writer.ping() => asked,
+                    () = overflow.cancelled() => continue,
+                };
+                match asked {
+                    Ok(()) => continue,
+                    Err(Gone) => return,
+                }
+            }
+        };
+        let text = match outgoing {
+            Some(Outgoing::Text(text)) => text,
+            Some(Outgoing::Answer(id, answer)) => match encode::answer(&id, &answer) {
+                Ok(text) => text.into(),
+                Err(error) => {
+                    tracing::error!(%error, "an answer could not be encoded");
+                    return;
+                }
+            },
+            Some(Outgoing::Close(why)) => return close(writer, why).await,
+            None => return close(writer, Closing::Done).await,
+        };
+        if let Some(log) = &lobby.wire_log {
+            log.record(connection, Direction::Out, &text);
+        }
+        let sent = tokio::select! {
+            sent = writer.send(text) => sent,
+            () = overflow.cancelled() => continue,
+            // The host stops, and this peer does not read.
+            () = expired(lobby) => return,
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+/// The host has been stopping for longer than anyone should make it wait.
+async fn expired(lobby: &Lobby) {
+    lobby.stop.cancelled().await;
+    tokio::time::sleep(FAREWELL).await;
+}
+
+async fn close(mut writer: impl Writer, why: Closing) {
+    // A peer that does not read does not get to know why.
+    drop(tokio::time::timeout(FAREWELL, writer.close(why)).await);
+}

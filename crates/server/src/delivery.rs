@@ -1,0 +1,247 @@
+//! What goes to one connection, and when.
+//!
+//! A subscriber that can wait a little gets neighbouring pieces of a stream
+//! as one (SUB-11). At most one action is held back for a connection, and
+//! anything else for it goes after that one: so nothing overtakes anything,
+//! and what a client has seen is always all there was up to a number.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agenthost_protocol::action::{Action, ActionEnvelope};
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::rpc::encode::{self, EncodeError};
+use axum::extract::ws::Utf8Bytes;
+use tokio::time::Instant;
+
+use crate::outbox::{Outbox, Outgoing, Overflow};
+
+/// An action that has grown this large goes at once.
+const LARGE: usize = 64 * 1024;
+
+/// The way to a connection.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    outbox: Outbox,
+    held: Option<Held>,
+}
+
+/// An action that waits for others like it.
+#[derive(Debug)]
+struct Held {
+    envelope: Arc<ActionEnvelope>,
+    /// As it would go if nothing else comes.
+    text: Utf8Bytes,
+    /// Whether others are in it already.
+    merged: bool,
+    bytes: usize,
+    due: Instant,
+}
+
+/// Why something could not be sent.
+#[derive(Debug)]
+pub(crate) enum SendError {
+    Overflow,
+    Encode(EncodeError),
+}
+
+impl From<Overflow> for SendError {
+    fn from(_: Overflow) -> Self {
+        SendError::Overflow
+    }
+}
+
+impl Delivery {
+    pub(crate) fn new(outbox: Outbox) -> Self {
+        Delivery { outbox, held: None }
+    }
+
+    /// Sends something, after all that came before it.
+    pub(crate) fn send(&mut self, outgoing: Outgoing) -> Result<(), SendError> {
+        self.flush()?;
+        Ok(self.outbox.push(outgoing)?)
+    }
+
+    /// Sends an action, perhaps a little later and as one with its neighbours.
+    pub(crate) fn publish(
+        &mut self,
+        envelope: &Arc<ActionEnvelope>,
+        text: &Utf8Bytes,
+        patience: Millis,
+        now: Instant,
+    ) -> Result<(), SendError> {
+        // An action of a client is its echo, and stays what it is (SUB-13).
+        let mergeable = patience.0 > 0 && envelope.origin.is_none();
+        if !mergeable || !envelope.action.can_absorb() || text.len() > LARGE {
+            return self.send(Outgoing::Text(text.clone()));
+        }
+        if let Some(held) = &mut self.held
+            && held.absorb(envelope, text.len())
+        {
+            if held.bytes > LARGE {
+                self.flush()?;
+            }
+            return Ok(());
+        }
+        self.flush()?;
+        // The rest of the time is for the way.
+        let wait = Duration::from_millis(patience.0.unsigned_abs()) * 3 / 4;
+        self.held = Some(Held {
+            envelope: Arc::clone(envelope),
+            text: text.clone(),
+            merged: false,
+            bytes: text.len(),
+            due: now + wait,
+        });
+        Ok(())
+    }
+
+    /// When what is held back has to go.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.held.as_ref().map(|held| held.due)
+    }
+
+    /// Sends what is held back.
+    pub(crate) fn flush(&mut self) -> Result<(), SendError> {
+        let Some(held) = self.held.take() else {
+            return Ok(());
+        };
+        let text = if held.merged {
+            let encoded = encode::notification("action", &*held.envelope);
+            encoded.map_err(SendError::Encode)?.into()
+        } else {
+            held.text
+        };
+        Ok(self.outbox.push(Outgoing::Text(text))?)
+    }
+}
+
+impl Held {
+    /// Takes up another action, with its number (SUB-13).
+    fn absorb(&mut self, next: &ActionEnvelope, bytes: usize) -> bool {
+        if self.envelope.channel != next.channel {
+            return false;
+        }
+        // Copied once, when there is something to add.
+        let envelope = Arc::make_mut(&mut self.envelope);
+        let action: &mut Action = Arc::make_mut(&mut envelope.action);
+        if !action.absorb(&next.action) {
+            return false;
+        }
+        envelope.server_seq = next.server_seq;
+        self.merged = true;
+        self.bytes += bytes;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agenthost_protocol::wire;
+
+    use super::*;
+    use crate::outbox::{Outlet, outbox};
+
+    fn delta(seq: u64, channel: &str, content: &str) -> (Arc<ActionEnvelope>, Utf8Bytes) {
+        let text = format!(
+            r#"{{"channel":"{channel}","action":{{"type":"chat/delta","turnId":"t","partId":"p","content":"{content}"}},"serverSeq":{seq}}}"#
+        );
+        let envelope: ActionEnvelope = wire::from_str(&text).unwrap();
+        let text = encode::notification("action", &envelope).unwrap();
+        (Arc::new(envelope), text.into())
+    }
+
+    async fn sent(outlet: &mut Outlet) -> Vec<(u64, String)> {
+        let mut sent = Vec::new();
+        while let Ok(Some(outgoing)) =
+            tokio::time::timeout(Duration::from_millis(1), outlet.next()).await
+        {
+            let Outgoing::Text(text) = outgoing else {
+                sent.push((0, "other".to_owned()));
+                continue;
+            };
+            let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let params = &json["params"];
+            sent.push((
+                params["serverSeq"].as_u64().unwrap(),
+                params["action"]["content"].as_str().unwrap().to_owned(),
+            ));
+        }
+        sent
+    }
+
+    fn publish(delivery: &mut Delivery, (envelope, text): &(Arc<ActionEnvelope>, Utf8Bytes)) {
+        let now = Instant::now();
+        delivery.publish(envelope, text, Millis(40), now).unwrap();
+    }
+
+    /// SUB-11, SUB-13.
+    #[tokio::test(start_paused = true)]
+    async fn neighbours_go_as_one_under_the_highest_number() {
+        let (outbox, mut outlet) = outbox(1_000_000);
+        let mut delivery = Delivery::new(outbox);
+        let start = Instant::now();
+        for seq in 1..=3 {
+            publish(&mut delivery, &delta(seq, "ahp-chat:/1", "a"));
+        }
+        assert_eq!(sent(&mut outlet).await, []);
+        // By the first of them, and within what the client allows.
+        assert_eq!(delivery.due(), Some(start + Duration::from_millis(30)));
+        delivery.flush().unwrap();
+        assert_eq!(sent(&mut outlet).await, [(3, "aaa".to_owned())]);
+        assert_eq!(delivery.due(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_overtakes_what_is_held_back() {
+        let (outbox, mut outlet) = outbox(1_000_000);
+        let mut delivery = Delivery::new(outbox);
+        publish(&mut delivery, &delta(1, "ahp-chat:/1", "a"));
+        publish(&mut delivery, &delta(2, "ahp-chat:/2", "b"));
+        publish(&mut delivery, &delta(3, "ahp-chat:/1", "c"));
+        let urgent = delta(4, "ahp-chat:/1", "d");
+        let now = Instant::now();
+        delivery
+            .publish(&urgent.0, &urgent.1, Millis(0), now)
+            .unwrap();
+        let (mut echo, text) = delta(5, "ahp-chat:/1", "e");
+        Arc::make_mut(&mut echo).origin = Some(agenthost_protocol::action::ActionOrigin {
+            client_id: "a".into(),
+            client_seq: wire::from_str("1").unwrap(),
+        });
+        publish(&mut delivery, &(echo, text));
+        publish(&mut delivery, &delta(6, "ahp-chat:/1", "f"));
+        let answer = Outgoing::Close(crate::outbox::Closing::Done);
+        delivery.send(answer).unwrap();
+        let sent = sent(&mut outlet).await;
+        let sent: Vec<_> = sent
+            .iter()
+            .map(|(seq, text)| (*seq, text.as_str()))
+            .collect();
+        assert_eq!(
+            sent,
+            [
+                (1, "a"),
+                (2, "b"),
+                (3, "c"),
+                (4, "d"),
+                (5, "e"),
+                (6, "f"),
+                (0, "other")
+            ]
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_has_grown_large_does_not_wait() {
+        let (outbox, mut outlet) = outbox(10_000_000);
+        let mut delivery = Delivery::new(outbox);
+        let piece = "x".repeat(10_000);
+        for seq in 1..=10 {
+            publish(&mut delivery, &delta(seq, "ahp-chat:/1", &piece));
+        }
+        let sent = sent(&mut outlet).await;
+        assert_eq!(sent.len(), 1);
+        assert_eq!(sent[0].0, 7);
+    }
+}

@@ -1,0 +1,66 @@
+//! How fast a client may talk.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Lets so many steps through in a second, and as many more at once after a
+/// rest. Whoever is faster waits: its messages stay in its socket.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    step: Duration,
+    /// The time that the steps so far were worth. Never further back than the
+    /// rest that is worth something.
+    spent: Instant,
+}
+
+/// How long a rest is worth something.
+const REST: Duration = Duration::from_secs(1);
+
+impl Pace {
+    pub(crate) fn new(per_second: u32) -> Self {
+        let now = Instant::now();
+        Pace {
+            step: Duration::from_secs(1) / per_second.max(1),
+            spent: now.checked_sub(REST).unwrap_or(now),
+        }
+    }
+
+    /// Waits until the next step may be taken.
+    pub(crate) async fn step(&mut self) {
+        let now = Instant::now();
+        let earliest = now.checked_sub(REST).unwrap_or(now);
+        self.spent = self.spent.max(earliest) + self.step;
+        if self.spent > now {
+            tokio::time::sleep_until(self.spent).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SEC-8.
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_is_slowed_down_and_a_burst_is_not() {
+        let start = Instant::now();
+        let mut pace = Pace::new(100);
+        for _ in 0..100 {
+            pace.step().await;
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        for _ in 0..100 {
+            pace.step().await;
+        }
+        let elapsed = start.elapsed();
+        assert!(elapsed >= Duration::from_millis(990), "{elapsed:?}");
+        assert!(elapsed <= Duration::from_millis(1_200), "{elapsed:?}");
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let rested = Instant::now();
+        for _ in 0..100 {
+            pace.step().await;
+        }
+        assert_eq!(rested.elapsed(), Duration::ZERO);
+    }
+}

@@ -1,0 +1,211 @@
+//! A record of what went over the wire, in JSON lines, for whoever asks.
+//!
+//! By default it says what kind of message went where, not what was in it. Of
+//! `authenticate`, which carries a token, it never says more.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use agenthost_core::ConnectionId;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// Where the record goes, and how much it says.
+#[derive(Debug, Clone)]
+pub struct WireLogConfig {
+    /// The file; lines are added to its end.
+    pub path: PathBuf,
+    /// Whether whole messages are recorded: prompts, output, everything.
+    pub contents: bool,
+}
+
+/// Which way a message went.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Direction {
+    In,
+    Out,
+}
+
+/// The record.
+#[derive(Debug, Clone)]
+pub(crate) struct WireLog {
+    file: Arc<Mutex<File>>,
+    contents: bool,
+}
+
+/// A line of the record.
+#[derive(Serialize)]
+struct Line<'a> {
+    at: u128,
+    connection: u32,
+    direction: Direction,
+    bytes: usize,
+    #[serde(flatten)]
+    outline: Outline<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a RawValue>,
+}
+
+/// What can be said of a message without saying what it says.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Outline<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channel: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_seq: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    params: Option<Params<'a>>,
+    error: Option<Failure>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Params<'a> {
+    #[serde(borrow)]
+    channel: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    action: Option<Named<'a>>,
+    server_seq: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Named<'a> {
+    #[serde(borrow, rename = "type")]
+    name: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Failure {
+    code: i64,
+}
+
+impl WireLog {
+    /// Opens the record; nobody else on the machine can read it.
+    pub(crate) fn open(config: &WireLogConfig) -> io::Result<Self> {
+        Ok(WireLog {
+            file: Arc::new(Mutex::new(open_private(&config.path)?)),
+            contents: config.contents,
+        })
+    }
+
+    pub(crate) fn record(&self, connection: ConnectionId, direction: Direction, text: &str) {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH);
+        let message: Result<Message<'_>, _> = serde_json::from_str(text);
+        let outline = message.map(outline).unwrap_or_default();
+        let secret = outline.method.as_deref() == Some("authenticate");
+        let whole = (self.contents && !secret).then(|| serde_json::from_str(text).ok());
+        let line = Line {
+            at: at.map_or(0, |at| at.as_millis()),
+            connection: connection.0,
+            direction,
+            bytes: text.len(),
+            outline,
+            message: whole.flatten(),
+        };
+        let Ok(mut line) = serde_json::to_string(&line) else {
+            return;
+        };
+        line.push('\n');
+        let mut file = self
+            .file
+            .lock()
+            .unwrap_or_else(|broken| broken.into_inner());
+        if let Err(error) = file.write_all(line.as_bytes()) {
+            tracing::warn!(%error, "the wire log could not be written");
+        }
+    }
+}
+
+fn outline(message: Message<'_>) -> Outline<'_> {
+    let (channel, action, server_seq) = match message.params {
+        Some(params) => (params.channel, params.action, params.server_seq),
+        None => (None, None, None),
+    };
+    Outline {
+        id: message.id,
+        method: message.method,
+        channel,
+        action: action.and_then(|action| action.name),
+        server_seq,
+        error: message.error.map(|error| error.code),
+    }
+}
+
+fn open_private(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(contents: bool, texts: &[&str]) -> Vec<serde_json::Value> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("wire.jsonl");
+        let config = WireLogConfig {
+            path: path.clone(),
+            contents,
+        };
+        let log = WireLog::open(&config).unwrap();
+        for text in texts {
+            log.record(ConnectionId(7), Direction::In, text);
+        }
+        let lines = std::fs::read_to_string(path).unwrap();
+        let parse = |line| {
+            let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+            line.as_object_mut().unwrap().remove("at");
+            line
+        };
+        lines.lines().map(parse).collect()
+    }
+
+    const DISPATCH: &str = r#"{"jsonrpc":"2.0","method":"dispatchAction","params":{"channel":"ahp-chat:/1","clientSeq":1,"action":{"type":"chat/draftChanged","draft":{"text":"private"}}}}"#;
+    const TOKEN: &str = r#"{"jsonrpc":"2.0","id":"a","method":"authenticate","params":{"channel":"ahp-root://","token":"private"}}"#;
+
+    /// SEC-9.
+    #[test]
+    fn contents_are_recorded_only_when_asked_for() {
+        let garbage = "private garbage";
+        let lines = record(false, &[DISPATCH, TOKEN, garbage]);
+        assert!(!format!("{lines:?}").contains("private"));
+        assert_eq!(
+            lines[0],
+            serde_json::json!({
+                "connection": 7, "direction": "in", "bytes": DISPATCH.len(),
+                "method": "dispatchAction", "channel": "ahp-chat:/1", "action": "chat/draftChanged",
+            })
+        );
+        let lines = record(true, &[DISPATCH, TOKEN]);
+        assert_eq!(
+            lines[0]["message"]["params"]["action"]["draft"]["text"],
+            "private"
+        );
+        assert!(!lines[1].to_string().contains("private"));
+    }
+}
