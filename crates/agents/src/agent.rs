@@ -5,9 +5,13 @@ use std::pin::Pin;
 
 use agenthost_core::Input;
 use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_protocol::chat::ErrorPart;
+use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::Uri;
 use tokio::sync::mpsc;
+
+use crate::mapper::{TurnEvent, TurnMapper};
 
 /// An agent that can work for sessions.
 ///
@@ -59,6 +63,38 @@ impl Events {
         let session = self.session.clone();
         let input = Input::Agent { session, event };
         self.inputs.send(input).await.map_err(|_| HostGone)
+    }
+
+    /// Tells the host what happened in a turn.
+    pub async fn say(
+        &self,
+        chat: &Uri,
+        turn: &mut TurnMapper,
+        event: TurnEvent,
+    ) -> Result<(), HostGone> {
+        for action in turn.map(event) {
+            let event = AgentEvent::Chat {
+                chat: chat.clone(),
+                action: Box::new(action),
+            };
+            self.send(event).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells the host that a turn is over; the error is why it failed.
+    pub async fn end(
+        &self,
+        chat: &Uri,
+        turn: &TurnId,
+        error: Option<ErrorPart>,
+    ) -> Result<(), HostGone> {
+        let ended = AgentEvent::TurnEnded {
+            chat: chat.clone(),
+            turn: turn.clone(),
+            error,
+        };
+        self.send(ended).await
     }
 }
 

@@ -4,7 +4,6 @@ mod command;
 mod session;
 mod turn;
 
-use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapability};
 
 use crate::agent::{Agent, Session, SessionFuture};
@@ -15,17 +14,13 @@ pub struct ShellAgent;
 
 impl Agent for ShellAgent {
     fn info(&self) -> AgentInfo {
+        let description = "Runs each message as a command, after asking. Try `help`.";
         AgentInfo {
-            provider: ProviderId::from("shell"),
-            display_name: "Shell".to_owned(),
-            description: "Runs each message as a command, after asking. Try `help`.".to_owned(),
-            models: Vec::new(),
-            protected_resources: None,
-            customizations: None,
             capabilities: Some(AgentCapabilities {
                 multiple_chats: Some(MultipleChatsCapability::default()),
                 multiple_working_directories: None,
             }),
+            ..AgentInfo::new("shell", "Shell", description)
         }
     }
 

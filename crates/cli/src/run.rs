@@ -19,6 +19,7 @@ use agenthost_protocol::session::{CreateSessionParams, SessionLifecycle};
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 use anyhow::{Context, bail};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::output;
 use crate::place::{Attached, Place, unique};
@@ -46,7 +47,8 @@ pub(crate) struct Arguments {
     /// Agree to everything without asking
     #[arg(long, short)]
     yes: bool,
-    /// Every update as it comes, one JSON object a line
+    /// Snapshots and actions as they come, one JSON object a line; `agenthost
+    /// reduce -` reads them
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -98,7 +100,9 @@ async fn turn(
         })
         .await?;
     let chat = ready(client, &session).await?;
-    client.subscribe(&chat).await?;
+    let snapshot = client.subscribe(&chat).await?;
+    let mut show = Show::new(chat.clone(), arguments.json);
+    show.snapshot(snapshot)?;
     let turn = TurnId::from("1");
     let started = ChatAction::TurnStarted(TurnStarted {
         turn_id: turn.clone(),
@@ -118,9 +122,9 @@ async fn turn(
     });
     client.dispatch(&chat, started).await?;
 
-    let mut show = Show::new(chat.clone(), arguments.json);
     let mut asker = Asker::new(arguments.yes);
     let mut interrupted = false;
+    let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
     loop {
         let update = tokio::select! {
             update = client.next() => update?,
@@ -130,8 +134,7 @@ async fn turn(
                 }
                 continue;
             }
-            pressed = tokio::signal::ctrl_c() => {
-                pressed.context("listen for Ctrl-C")?;
+            _ = interrupt.recv() => {
                 if interrupted {
                     return Ok(Ended::Cancelled);
                 }

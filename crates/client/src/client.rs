@@ -189,8 +189,9 @@ impl Client {
         }
     }
 
-    /// Follows a channel from now on.
-    pub async fn subscribe(&mut self, channel: &Uri) -> Result<(), ClientError> {
+    /// Follows a channel from now on. Returns how it is; nothing if it has no
+    /// state.
+    pub async fn subscribe(&mut self, channel: &Uri) -> Result<Option<Snapshot>, ClientError> {
         let subscribe = SubscribeParams {
             channel: channel.clone(),
             delivery: None,
@@ -202,10 +203,10 @@ impl Client {
             Err(ClientError::Interrupted) => self.request(subscribe).await?,
             other => other?,
         };
-        if let Some(snapshot) = result.snapshot {
-            self.start(snapshot);
+        if let Some(snapshot) = &result.snapshot {
+            self.start(snapshot.clone());
         }
-        Ok(())
+        Ok(result.snapshot)
     }
 
     /// Wants something to happen. Whether it did, an update tells.

@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::ServerLimits;
 use crate::connection::{Event, decode};
 use crate::encode;
-use crate::outbox::{Closing, Outgoing, Outlet, outbox};
+use crate::outbox::{Closing, Outgoing, Outlet, Room, outbox};
 use crate::pace::Pace;
 use crate::wire_log::{Direction, WireLog};
 
@@ -29,6 +29,7 @@ pub(crate) struct Lobby {
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) next: Arc<AtomicU32>,
     pub(crate) places: Arc<Semaphore>,
+    pub(crate) room: Room,
     pub(crate) wire_log: Option<WireLog>,
     /// Set when the host stops: nothing more is read.
     pub(crate) stop: CancellationToken,
@@ -74,7 +75,7 @@ pub(crate) struct Gone;
 /// Attends to a peer that was let in.
 pub(crate) async fn attend(lobby: &Lobby, reader: impl Reader, writer: impl Writer) {
     let connection = ConnectionId(lobby.next.fetch_add(1, Ordering::Relaxed));
-    let (outbox, outlet) = outbox(lobby.limits.outbox_bytes);
+    let (outbox, outlet) = outbox(lobby.limits.outbox_bytes, Arc::clone(&lobby.room));
     let connected = Event::Connected {
         connection,
         // Whoever gets this far is the owner of the machine.

@@ -57,6 +57,16 @@ impl Deliveries {
         self.deliver(connection, |delivery| delivery.send(outgoing))
     }
 
+    /// Until when agents should wait for clients that lag behind.
+    pub(crate) fn pause(&mut self) -> Option<Instant> {
+        let now = Instant::now();
+        let pauses = self
+            .all
+            .values_mut()
+            .filter_map(|delivery| delivery.pause(now));
+        pauses.max()
+    }
+
     /// Waits until something that is held back has to go; forever, if nothing
     /// is.
     pub(crate) async fn due(&self) {

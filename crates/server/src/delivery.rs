@@ -19,11 +19,17 @@ use crate::outbox::{Outbox, Outgoing, Overflow};
 /// An action that has grown this large goes at once.
 const LARGE: usize = 64 * 1024;
 
+/// How long agents wait for a client that lags behind. One that reads catches
+/// up in less; one that does not costs nobody more than this.
+const READING: Duration = Duration::from_millis(20);
+
 /// The way to a connection.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     outbox: Outbox,
     held: Option<Held>,
+    /// Since when its outbox is more than half full, as far as anyone looked.
+    crowded: Option<Instant>,
 }
 
 /// An action that waits for others like it.
@@ -53,7 +59,11 @@ impl From<Overflow> for SendError {
 
 impl Delivery {
     pub(crate) fn new(outbox: Outbox) -> Self {
-        Delivery { outbox, held: None }
+        Delivery {
+            outbox,
+            held: None,
+            crowded: None,
+        }
     }
 
     /// Sends something, after all that came before it.
@@ -94,6 +104,17 @@ impl Delivery {
             due: now + wait,
         });
         Ok(())
+    }
+
+    /// Until when those who have much to say should wait for this connection
+    /// to read; `None` if they need not, or have waited long enough.
+    pub(crate) fn pause(&mut self, now: Instant) -> Option<Instant> {
+        if !self.outbox.is_crowded() {
+            self.crowded = None;
+            return None;
+        }
+        let until = *self.crowded.get_or_insert(now) + READING;
+        (now < until).then_some(until)
     }
 
     /// When what is held back has to go.
@@ -140,7 +161,7 @@ mod tests {
     use agenthost_protocol::wire;
 
     use super::*;
-    use crate::outbox::{Outlet, outbox};
+    use crate::outbox::{Outlet, Room, outbox};
 
     fn delta(seq: u64, channel: &str, content: &str) -> (Arc<ActionEnvelope>, Utf8Bytes) {
         let text = format!(
@@ -178,7 +199,7 @@ mod tests {
     /// SUB-11, SUB-13.
     #[tokio::test(start_paused = true)]
     async fn neighbours_go_as_one_under_the_highest_number() {
-        let (outbox, mut outlet) = outbox(1_000_000);
+        let (outbox, mut outlet) = outbox(1_000_000, Room::default());
         let mut delivery = Delivery::new(outbox);
         let start = Instant::now();
         for seq in 1..=3 {
@@ -194,7 +215,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn nothing_overtakes_what_is_held_back() {
-        let (outbox, mut outlet) = outbox(1_000_000);
+        let (outbox, mut outlet) = outbox(1_000_000, Room::default());
         let mut delivery = Delivery::new(outbox);
         publish(&mut delivery, &delta(1, "ahp-chat:/1", "a"));
         publish(&mut delivery, &delta(2, "ahp-chat:/2", "b"));
@@ -234,7 +255,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_has_grown_large_does_not_wait() {
-        let (outbox, mut outlet) = outbox(10_000_000);
+        let (outbox, mut outlet) = outbox(10_000_000, Room::default());
         let mut delivery = Delivery::new(outbox);
         let piece = "x".repeat(10_000);
         for seq in 1..=10 {

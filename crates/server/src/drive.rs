@@ -12,11 +12,12 @@ use agenthost_store::{Retention, Store, StoreError};
 use axum::extract::ws::Utf8Bytes;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::Event;
 use crate::deliveries::Deliveries;
-use crate::outbox::{Closing, Outgoing};
+use crate::outbox::{Closing, Outgoing, Room};
 
 /// Most inputs that go into the log together.
 const BATCH: usize = 256;
@@ -39,6 +40,7 @@ pub(crate) struct Driver {
     pub(crate) events: mpsc::Receiver<Event>,
     pub(crate) from_agents: mpsc::Receiver<Input>,
     pub(crate) deliveries: Deliveries,
+    pub(crate) room: Room,
     pub(crate) timers: JoinSet<Input>,
     pub(crate) nonce: u128,
     pub(crate) compacted: ServerSeq,
@@ -51,9 +53,14 @@ impl Driver {
         self.start()?;
         let mut quiet = tokio::time::interval(QUIET_EVERY);
         loop {
+            // A client that reads, but not as fast as agents talk, is not too
+            // slow: they wait a moment for it.
+            let pause = self.deliveries.pause();
             let first = tokio::select! {
                 event = self.events.recv() => event,
-                input = self.from_agents.recv() => input.map(Event::Input),
+                input = self.from_agents.recv(), if pause.is_none() => input.map(Event::Input),
+                () = until(pause), if pause.is_some() => continue,
+                () = self.room.notified(), if pause.is_some() => continue,
                 Some(Ok(input)) = self.timers.join_next() => Some(Event::Input(input)),
                 () = self.deliveries.due() => {
                     self.deliveries.flush()?;
@@ -66,7 +73,7 @@ impl Driver {
                 break;
             };
             let mut batch = vec![first];
-            self.fill(&mut batch);
+            self.fill(&mut batch, pause.is_none());
             self.batch(batch)?;
             self.deliveries.flush()?;
         }
@@ -75,15 +82,15 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes what has come in the meantime, from clients and agents alike.
-    fn fill(&mut self, batch: &mut Vec<Event>) {
+    /// Takes what has come in the meantime, from clients and perhaps agents.
+    fn fill(&mut self, batch: &mut Vec<Event>, agents: bool) {
         while batch.len() < BATCH {
             match self.events.try_recv() {
                 Ok(event) => batch.push(event),
                 Err(_) => break,
             }
         }
-        while batch.len() < BATCH {
+        while agents && batch.len() < BATCH {
             match self.from_agents.try_recv() {
                 Ok(input) => batch.push(Event::Input(input)),
                 Err(_) => break,
@@ -339,6 +346,12 @@ impl Driver {
             tokio::time::sleep(after).await;
             Input::GraceEnded { client }
         });
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    if let Some(moment) = moment {
+        tokio::time::sleep_until(moment).await;
     }
 }
 

@@ -50,11 +50,16 @@ pub(crate) struct Outbox {
     overflow: CancellationToken,
 }
 
+/// Tells the loop that an outbox has room again.
+pub(crate) type Room = Arc<tokio::sync::Notify>;
+
 /// The connection's end of an outbox.
 #[derive(Debug)]
 pub(crate) struct Outlet {
     queue: mpsc::Receiver<Outgoing>,
     waiting: Arc<AtomicUsize>,
+    most: usize,
+    room: Room,
     /// Set when the outbox overflowed.
     pub(crate) overflow: CancellationToken,
 }
@@ -63,7 +68,7 @@ pub(crate) struct Outlet {
 #[derive(Debug)]
 pub(crate) struct Overflow;
 
-pub(crate) fn outbox(most: usize) -> (Outbox, Outlet) {
+pub(crate) fn outbox(most: usize, room: Room) -> (Outbox, Outlet) {
     let (sender, receiver) = mpsc::channel(MESSAGES);
     let waiting = Arc::new(AtomicUsize::new(0));
     let overflow = CancellationToken::new();
@@ -76,6 +81,8 @@ pub(crate) fn outbox(most: usize) -> (Outbox, Outlet) {
     let outlet = Outlet {
         queue: receiver,
         waiting,
+        most,
+        room,
         overflow,
     };
     (outbox, outlet)
@@ -95,13 +102,25 @@ impl Outbox {
         }
         Ok(())
     }
+
+    /// Whether it is more than half full.
+    pub(crate) fn is_crowded(&self) -> bool {
+        let messages = self.queue.max_capacity() - self.queue.capacity();
+        self.waiting.load(Ordering::Relaxed) > self.most / 2 || messages > MESSAGES / 2
+    }
 }
 
 impl Outlet {
     /// The next thing to send; `None` when there will be no more.
     pub(crate) async fn next(&mut self) -> Option<Outgoing> {
         let outgoing = self.queue.recv().await?;
-        self.waiting.fetch_sub(size(&outgoing), Ordering::Relaxed);
+        let size = size(&outgoing);
+        let before = self.waiting.fetch_sub(size, Ordering::Relaxed);
+        let half = self.most / 2;
+        let emptied = before > half && before - size <= half;
+        if emptied || self.queue.len() == MESSAGES / 2 {
+            self.room.notify_one();
+        }
         Some(outgoing)
     }
 }
@@ -125,7 +144,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_outbox_says_so_once_and_for_all() {
-        let (outbox, mut outlet) = outbox(100);
+        let (outbox, mut outlet) = outbox(100, Room::default());
         assert!(outbox.push(text(60)).is_ok());
         assert!(outbox.push(text(40)).is_ok());
         assert!(!outlet.overflow.is_cancelled());
@@ -137,7 +156,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_large_message_goes_through_alone() {
-        let (outbox, mut outlet) = outbox(100);
+        let (outbox, mut outlet) = outbox(100, Room::default());
         assert!(outbox.push(text(1_000)).is_ok());
         assert!(outlet.next().await.is_some());
         assert!(outbox.push(text(1_000)).is_ok());
@@ -145,8 +164,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_crowded_outbox_says_when_there_is_room() {
+        let room = Room::default();
+        let (outbox, mut outlet) = outbox(100, Arc::clone(&room));
+        for _ in 0..3 {
+            assert!(outbox.push(text(30)).is_ok());
+        }
+        assert!(outbox.is_crowded());
+        outlet.next().await.unwrap();
+        outlet.next().await.unwrap();
+        assert!(!outbox.is_crowded());
+        room.notified().await;
+    }
+
+    #[tokio::test]
     async fn many_small_messages_are_bounded_too() {
-        let (outbox, _outlet) = outbox(usize::MAX);
+        let (outbox, _outlet) = outbox(usize::MAX, Room::default());
         let taken = (0..10_000).take_while(|_| outbox.push(text(1)).is_ok());
         assert_eq!(taken.count(), MESSAGES);
     }

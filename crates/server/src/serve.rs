@@ -25,6 +25,7 @@ use crate::deliveries::Deliveries;
 use crate::drive::Driver;
 use crate::gate::{self, Gate};
 use crate::lines::{self, PrivateSocket};
+use crate::outbox::Room;
 use crate::socket;
 use crate::tls::{self, TlsError, TlsListener};
 use crate::wire_log::WireLog;
@@ -206,11 +207,13 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
     let stop = CancellationToken::new();
     let (events, receiver) = mpsc::channel(INPUTS);
     let driver = driver(&config, store, receiver)?;
+    let room = Arc::clone(&driver.room);
     let lobby = Lobby {
         limits: config.limits,
         events,
         next: Arc::new(AtomicU32::new(1)),
         places: Arc::new(Semaphore::new(config.limits.connections)),
+        room,
         wire_log,
         stop: stop.clone(),
         guests: TaskTracker::new(),
@@ -307,6 +310,7 @@ fn driver(
         events,
         from_agents,
         deliveries: Deliveries::default(),
+        room: Room::default(),
         timers: JoinSet::new(),
         nonce: random(),
         compacted,

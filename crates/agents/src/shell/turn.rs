@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use agenthost_core::agent::{AgentCommand, AgentEvent, Decision};
 use agenthost_protocol::chat::{
@@ -20,6 +21,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::command::{Running, directory};
 use crate::agent::{Events, HostGone};
@@ -124,11 +126,13 @@ impl Turn {
         let shown = TurnEvent::ToolContent(call.clone(), vec![block(None)]);
         self.say(shown).await?;
         let mut tail = Tail::default();
+        let mut start = Start::now();
         loop {
             tokio::select! {
                 output = running.read() => match output {
                     Ok(Some(text)) => {
                         tail.push(&text);
+                        start.pace(text.len()).await;
                         let data = TerminalAction::Data(TerminalData { data: text });
                         self.tell_terminal(&terminal, data).await?;
                     }
@@ -218,23 +222,11 @@ impl Turn {
     }
 
     async fn say(&mut self, event: TurnEvent) -> Result<(), HostGone> {
-        for action in self.mapper.map(event) {
-            let event = AgentEvent::Chat {
-                chat: self.chat.clone(),
-                action: Box::new(action),
-            };
-            self.events.send(event).await?;
-        }
-        Ok(())
+        self.events.say(&self.chat, &mut self.mapper, event).await
     }
 
     async fn end(&self, error: Option<ErrorPart>) -> Result<(), HostGone> {
-        let ended = AgentEvent::TurnEnded {
-            chat: self.chat.clone(),
-            turn: self.turn.clone(),
-            error,
-        };
-        self.events.send(ended).await
+        self.events.end(&self.chat, &self.turn, error).await
     }
 
     /// Waits for something that matters to the turn.
@@ -276,6 +268,32 @@ fn options() -> Vec<ConfirmationOption> {
         option(SESSION, "Allow everything in this session", Approve, 0),
         option("deny", "Deny", Deny, 1),
     ]
+}
+
+/// The beginning of the output. One that is a flood waits a moment for those
+/// who want to see it from its start: they have to subscribe first.
+struct Start {
+    announced: Instant,
+    sent: usize,
+}
+
+impl Start {
+    const FLOOD: usize = 256 * 1024;
+    const MOMENT: Duration = Duration::from_millis(100);
+
+    fn now() -> Self {
+        Start {
+            announced: Instant::now(),
+            sent: 0,
+        }
+    }
+
+    async fn pace(&mut self, bytes: usize) {
+        self.sent += bytes;
+        if self.sent > Self::FLOOD {
+            tokio::time::sleep_until(self.announced + Self::MOMENT).await;
+        }
+    }
 }
 
 /// The end of the output, as much as goes into the result.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use agenthost_client::{Client, Update};
 use agenthost_protocol::action::{Action, ReceivedAction, ReceivedEnvelope};
-use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::chat::{
     ChatAction, ResponsePart, ToolCallComplete, ToolResultContent, TurnCancelled, TurnState,
 };
@@ -46,6 +46,14 @@ impl Show {
             failed: false,
             terminals: BTreeMap::new(),
             open: false,
+        }
+    }
+
+    /// Where a channel is when it begins to be followed; for programs.
+    pub(super) fn snapshot(&self, snapshot: Option<Snapshot>) -> anyhow::Result<()> {
+        match snapshot {
+            Some(snapshot) if self.json => output::data(&serde_json::to_string(&snapshot)?),
+            _ => Ok(()),
         }
     }
 
@@ -151,7 +159,8 @@ impl Show {
             if self.terminals.contains_key(&block.resource) {
                 continue;
             }
-            client.subscribe(&block.resource).await?;
+            let snapshot = client.subscribe(&block.resource).await?;
+            self.snapshot(snapshot)?;
             let terminal = Terminal::default();
             self.terminals.insert(block.resource.clone(), terminal);
             let Some(ChannelState::Terminal(state)) = client.state(&block.resource) else {

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod commands;
 mod killed;
 
 use std::io::{BufRead, BufReader, Read, Write};

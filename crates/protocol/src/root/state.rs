@@ -50,6 +50,25 @@ pub struct AgentInfo {
     pub capabilities: Option<AgentCapabilities>,
 }
 
+impl AgentInfo {
+    /// An agent without models of its own, that does what every agent does.
+    pub fn new(
+        provider: impl Into<ProviderId>,
+        display_name: impl Into<String>,
+        description: impl Into<String>,
+    ) -> Self {
+        AgentInfo {
+            provider: provider.into(),
+            display_name: display_name.into(),
+            description: description.into(),
+            models: Vec::new(),
+            protected_resources: None,
+            customizations: None,
+            capabilities: None,
+        }
+    }
+}
+
 /// What an agent can do. Presence means yes.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct AgentCapabilities {

@@ -7,7 +7,9 @@
 )]
 
 mod gate;
+mod limits;
 mod official;
 mod raw;
 mod room;
 mod slow;
+mod ways;

@@ -1,5 +1,6 @@
 //! The official `ahp` 1.0.0 client: everything it can do with a shell.
 
+use ahp::SubscriptionEvent;
 use ahp_types::actions::StateAction;
 use ahp_types::commands::ReconnectResult;
 use ahp_types::state::SnapshotState;
@@ -159,6 +160,43 @@ async fn a_client_resumes_also_after_a_restart() {
         .reconnect("b".to_owned(), 1_000_000, vec![chat_uri()])
         .await
         .unwrap();
-    assert!(matches!(far, ReconnectResult::Snapshot(_)));
+    let ReconnectResult::Snapshot(result) = far else {
+        panic!("expected snapshots");
+    };
+    let SnapshotState::Chat(chat) = &result.snapshots[0].state else {
+        panic!("expected a chat");
+    };
+    assert_eq!(serde_json::to_value(chat).unwrap(), second.json());
+    server.stop().await.unwrap();
+}
+
+/// DSP-2, DSP-10: what is refused changes nothing, and only who asked is told.
+#[tokio::test]
+async fn a_refusal_is_told_to_who_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let (a, b) = (join(&server, "a").await, join(&server, "b").await);
+    create_session(&a).await;
+    let mut first = Mirror::open(&a).await;
+    let (_, mut events) = b.subscribe(chat_uri()).await.unwrap();
+    dispatch(
+        &b,
+        json!({"type": "chat/truncated", "turnId": "no such turn"}),
+    )
+    .await;
+    let Some(SubscriptionEvent::Action(refused)) = events.recv().await else {
+        panic!("expected an action");
+    };
+    assert_eq!(
+        refused.rejection_reason.as_deref(),
+        Some("there is no turn `no such turn`")
+    );
+    assert_eq!(refused.origin.unwrap().client_id, "b");
+    // The other hears of the next thing that happens, and of nothing before.
+    start_turn(&b, "t1", "help").await;
+    let next = first.next().await;
+    assert!(matches!(next, StateAction::ChatTurnStarted(_)), "{next:?}");
+    first.until_end().await;
+    assert_eq!(first.json(), Mirror::open(&b).await.json());
     server.stop().await.unwrap();
 }

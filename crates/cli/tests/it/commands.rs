@@ -1,0 +1,248 @@
+//! `run`, `sessions`, `doctor` and `serve --stdio`, as a person uses them.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+/// The command, with nothing of this machine's own in it.
+fn agenthost(directory: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_agenthost"));
+    command
+        .env("XDG_DATA_HOME", directory.join("data"))
+        .env("XDG_CONFIG_HOME", directory.join("config"))
+        .current_dir(directory);
+    command
+}
+
+fn run(directory: &Path, arguments: &[&str], input: &str) -> Output {
+    let mut child = agenthost(directory)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It may have ended without reading.
+    drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
+    child.wait_with_output().unwrap()
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// A host that runs beside, killed when dropped.
+struct Host(Child);
+
+impl Host {
+    fn start(directory: &Path, arguments: &[&str]) -> Self {
+        let mut child = agenthost(directory)
+            .arg("serve")
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        stderr.read_line(&mut line).unwrap();
+        assert!(line.contains("listens on"), "{line}");
+        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        Host(child)
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_turn_runs_in_the_terminal() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    std::fs::write(path.join("a file"), "").unwrap();
+    let output = run(path, &["run", "ls; printf end"], "y\n");
+    assert_eq!(out(&output), "a file\ndata\nend\n");
+    assert_eq!(output.status.code(), Some(0));
+    let asked = err(&output);
+    assert!(asked.contains("Run in terminal: ls; printf end"), "{asked}");
+    assert!(asked.contains("1) Allow once"), "{asked}");
+
+    let output = run(path, &["run", "exit 3"], "what?\n1\n");
+    assert_eq!(output.status.code(), Some(1));
+    let said = err(&output);
+    assert!(said.contains("it ended with exit code 3"), "{said}");
+
+    let output = run(path, &["run", "touch ran"], "n\n");
+    assert_eq!(output.status.code(), Some(1));
+    let output = run(path, &["run", "touch ran"], "");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err(&output).contains("`--yes` agrees"), "{output:?}");
+    assert!(!path.join("ran").exists());
+
+    let output = run(path, &["run", "--yes", "--cwd", "/", "pwd"], "");
+    assert_eq!(out(&output), "/\n");
+    let output = run(path, &["run", "--agent", "nobody", "x"], "");
+    assert!(err(&output).contains("there is no agent `nobody`"));
+    assert_eq!(output.status.code(), Some(1));
+    let output = run(path, &["run", "--cwd", "/no/such/folder", "x"], "");
+    assert!(err(&output).contains("/no/such/folder"));
+
+    let output = run(path, &["run", "--json", "-y", "echo hi"], "");
+    let lines = out(&output);
+    let actions: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let named = |name: &str| actions.iter().any(|line| line["action"]["type"] == name);
+    assert!(named("chat/turnComplete"), "{lines}");
+    // And it makes the state that was shown.
+    let output = run(path, &["reduce", "-", "--compact"], &lines);
+    let state = out(&output);
+    assert!(state.contains(r#""value":"hi\n""#), "{state}");
+}
+
+/// More than fits into any queue: the client loses its socket and comes back.
+#[test]
+fn a_lot_of_output_arrives() {
+    let directory = tempfile::tempdir().unwrap();
+    let command = "seq 1 400000";
+    let output = run(directory.path(), &["run", "--yes", command], "");
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines.last(), Some(&"400000"));
+    assert_eq!(lines.len(), 400_000, "{}", err(&output));
+}
+
+#[test]
+fn commands_share_the_host_that_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let socket = path.join("host.sock");
+    for arguments in [vec![], vec!["--socket", socket.to_str().unwrap()]] {
+        let host = Host::start(path, &arguments);
+        let output = run(path, &["run", "--yes", "echo hello"], "");
+        assert_eq!(out(&output), "hello\n", "{}", err(&output));
+        let output = run(path, &["doctor"], "");
+        let pid = format!("process {}", host.0.id());
+        assert!(out(&output).contains(&pid), "{}", out(&output));
+        assert_eq!(output.status.code(), Some(0));
+    }
+    // Killed, both of them, and what they said of themselves left behind: the
+    // sessions are there all the same.
+    let output = run(path, &["sessions"], "");
+    let listed = out(&output);
+    assert_eq!(listed.lines().count(), 2, "{listed}");
+    assert!(
+        listed.contains("  idle    shell     echo hello  ahp-session:/"),
+        "{listed}"
+    );
+    let output = run(path, &["sessions", "--json"], "");
+    let first: Value = serde_json::from_str(out(&output).lines().next().unwrap()).unwrap();
+    assert_eq!(first["title"], "echo hello");
+}
+
+#[test]
+fn doctor_says_what_is_wrong() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let output = run(path, &["doctor"], "");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(out(&output).contains("will be made at the first start"));
+    let config = path.join("config/agenthost");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("config.toml"), "lissten = 3").unwrap();
+    let output = run(path, &["doctor", "--json"], "");
+    assert_eq!(output.status.code(), Some(1));
+    let wrong = out(&output);
+    assert!(wrong.contains("did you mean `listen`?"), "{wrong}");
+    let output = run(path, &["run", "x"], "");
+    assert!(err(&output).contains("did you mean `listen`?"));
+    std::fs::write(config.join("config.toml"), "[limits]\nrate = 10").unwrap();
+    // A directory that others can read.
+    let data = path.join("data/agenthost");
+    std::fs::create_dir_all(&data).unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&data, open).unwrap();
+    let output = run(path, &["doctor"], "");
+    assert!(out(&output).contains("chmod 700"), "{}", out(&output));
+    std::fs::remove_dir(&data).unwrap();
+    // A database that is none.
+    run(path, &["run", "-y", "true"], "");
+    std::fs::write(
+        data.join("agenthost.db"),
+        "no database at all, and long enough",
+    )
+    .unwrap();
+    let output = run(path, &["doctor"], "");
+    assert!(out(&output).contains("is damaged"), "{}", out(&output));
+    assert_eq!(output.status.code(), Some(1));
+}
+
+/// TRN-10: a client on standard input and output, and the host goes with it.
+#[test]
+fn one_client_on_standard_input() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = agenthost(directory.path())
+        .args(["serve", "--stdio"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut ask = |message: Value| -> Value {
+        writeln!(input, "{message}").unwrap();
+        serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap()
+    };
+    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": "a",
+    }});
+    assert_eq!(ask(initialize)["result"]["protocolVersion"], "1.0.0");
+    let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"});
+    assert_eq!(ask(ping)["result"], Value::Null);
+    // Nobody else can reach it, and it says so.
+    let output = run(directory.path(), &["sessions"], "");
+    assert!(err(&output).contains("give it a `--socket`"), "{output:?}");
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}
+
+/// Two hosts on one directory: the second says who has it.
+#[test]
+fn the_second_host_says_who_is_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let host = Host::start(directory.path(), &[]);
+    let output = run(directory.path(), &["serve"], "");
+    assert_eq!(output.status.code(), Some(1));
+    let holder = format!("is in use by process {}", host.0.id());
+    assert!(err(&output).contains(&holder), "{}", err(&output));
+}
+
+#[test]
+fn a_turn_is_cancelled_from_the_terminal() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = agenthost(directory.path())
+        .args(["run", "--yes", "echo started; sleep 1000"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "started");
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}

@@ -1,0 +1,174 @@
+//! Clients that want too much, or can wait a little.
+
+use std::time::{Duration, Instant};
+
+use agenthost_server::{ServerConfig, serve};
+use serde_json::{Value, json};
+
+use crate::raw::Raw;
+use crate::room::{Mirror, approve, chat_uri, create_session, join, start, start_turn};
+
+fn initialize(name: &str) -> String {
+    json!({"jsonrpc": "2.0", "id": "i", "method": "initialize", "params": {
+        "channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": name,
+    }})
+    .to_string()
+}
+
+/// SEC-8: whoever floods waits, and nobody else does.
+#[tokio::test]
+async fn a_client_that_floods_is_slowed_down() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = ServerConfig::new(directory.path());
+    config.limits.rate = 100;
+    config.limits.in_flight = 4;
+    let server = serve(config).await.unwrap();
+    let mut flood = Raw::connect(&server).await;
+    flood.ask(&initialize("flood")).await;
+    let begun = Instant::now();
+    for id in 0..250 {
+        flood
+            .say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#))
+            .await;
+    }
+    // Somebody else is answered meanwhile.
+    let mut other = Raw::connect(&server).await;
+    for id in 0..20 {
+        let ping = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+        assert_eq!(other.ask(&ping).await["id"], id);
+    }
+    let meanwhile = begun.elapsed();
+    // All are answered, in order, but not at once.
+    for id in 0..250 {
+        assert_eq!(flood.hear().await.unwrap()["id"], id);
+    }
+    let elapsed = begun.elapsed();
+    assert!(elapsed > Duration::from_millis(1_300), "{elapsed:?}");
+    assert!(meanwhile < elapsed / 2, "{meanwhile:?} of {elapsed:?}");
+    server.stop().await.unwrap();
+}
+
+/// SUB-11 to SUB-14: fewer messages, the same state, nothing out of order.
+#[tokio::test]
+async fn who_can_wait_gets_fewer_messages_and_the_same_state() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let a = join(&server, "a").await;
+    create_session(&a).await;
+    let mut mirror = Mirror::open(&a).await;
+    let (mut eager, mut patient) = (Raw::connect(&server).await, Raw::connect(&server).await);
+    eager.ask(&initialize("eager")).await;
+    patient.ask(&initialize("patient")).await;
+    start_turn(&a, "t0", "true").await;
+    mirror
+        .until(|action| {
+            matches!(
+                action,
+                ahp_types::actions::StateAction::ChatToolCallReady(_)
+            )
+        })
+        .await;
+    approve(&a, "t0", "session").await;
+    mirror.until_end().await;
+
+    let lines = "sleep 0.4; for i in $(seq 300); do echo $i; sleep 0.002; done";
+    start_turn(&a, "t1", lines).await;
+    mirror
+        .until(|action| {
+            matches!(
+                action,
+                ahp_types::actions::StateAction::ChatToolCallContentChanged(_)
+            )
+        })
+        .await;
+    let chat = mirror.json();
+    let content = &chat["activeTurn"]["responseParts"][0]["toolCall"]["content"][0];
+    let terminal = content["resource"].as_str().unwrap();
+    let subscribe = |delivery: Value| {
+        json!({"jsonrpc": "2.0", "id": 2, "method": "subscribe", "params": {
+            "channel": terminal, "delivery": delivery,
+        }})
+        .to_string()
+    };
+    let chat = json!({"jsonrpc": "2.0", "id": 3, "method": "subscribe", "params": {"channel": chat_uri()}});
+    for (client, delivery) in [
+        (&mut eager, json!({"maxLatencyMs": 0})),
+        (&mut patient, json!({"maxLatencyMs": 100})),
+    ] {
+        let snapshot = client.ask(&subscribe(delivery)).await;
+        assert!(snapshot["result"]["snapshot"].is_object(), "{snapshot}");
+        client.say(&chat.to_string()).await;
+    }
+    let mut counts = Vec::new();
+    for client in [&mut eager, &mut patient] {
+        let (mut text, mut messages, mut last, mut exited) = (String::new(), 0, 0, false);
+        loop {
+            let message = client.hear().await.unwrap();
+            let params = &message["params"];
+            let Some(seq) = params["serverSeq"].as_u64() else {
+                continue;
+            };
+            assert!(seq > last, "{seq} after {last}");
+            last = seq;
+            let action = &params["action"];
+            match action["type"].as_str().unwrap() {
+                "terminal/data" => {
+                    assert!(!exited);
+                    messages += 1;
+                    text.push_str(action["data"].as_str().unwrap());
+                }
+                "terminal/exited" => exited = true,
+                "chat/turnComplete" => break,
+                _ => {}
+            }
+        }
+        let expected: String = (1..=300).map(|n| format!("{n}\n")).collect();
+        assert_eq!(text, expected);
+        counts.push(messages);
+    }
+    let [eager, patient] = counts[..] else {
+        panic!("two clients");
+    };
+    assert!(patient * 3 < eager, "{patient} messages instead of {eager}");
+    server.stop().await.unwrap();
+}
+
+/// REC-2: what is too much for one answer comes as snapshots.
+#[tokio::test]
+async fn a_replay_is_bounded() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let a = join(&server, "a").await;
+    create_session(&a).await;
+    let mut mirror = Mirror::open(&a).await;
+    start_turn(&a, "t1", "head -c 12000000 /dev/zero | tr '\\0' x").await;
+    mirror
+        .until(|action| {
+            matches!(
+                action,
+                ahp_types::actions::StateAction::ChatToolCallReady(_)
+            )
+        })
+        .await;
+    approve(&a, "t1", "once").await;
+    mirror.until_end().await;
+    let chat = mirror.json();
+    let content = &chat["turns"][0]["responseParts"][0]["toolCall"]["content"][1];
+    let terminal = content["resource"].as_str().unwrap();
+    let reconnect = |channels: Value| {
+        json!({"jsonrpc": "2.0", "id": 1, "method": "reconnect", "params": {
+            "channel": "ahp-root://", "clientId": "a", "lastSeenServerSeq": 4, "subscriptions": channels,
+        }})
+        .to_string()
+    };
+    let mut raw = Raw::connect(&server).await;
+    let answer = raw.ask(&reconnect(json!([chat_uri()]))).await;
+    assert_eq!(answer["result"]["type"], "replay");
+    let mut raw = Raw::connect(&server).await;
+    let answer = raw.ask(&reconnect(json!([chat_uri(), terminal]))).await;
+    assert_eq!(answer["result"]["type"], "snapshot");
+    let snapshots = answer["result"]["snapshots"].as_array().unwrap();
+    assert_eq!(snapshots.len(), 2);
+    assert!(answer.to_string().len() < 2_000_000);
+    server.stop().await.unwrap();
+}

@@ -1,0 +1,267 @@
+//! Ways in beside the plain WebSocket: a Unix socket, TLS, a program of one's
+//! own.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agenthost_server::{ServeError, Server, ServerConfig, TlsFiles, WireLogConfig, serve};
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::raw::Raw;
+use crate::room::start;
+
+#[path = "../../examples/own_agent.rs"]
+#[expect(dead_code, reason = "its main is for a person to run")]
+mod own_agent;
+
+/// One message a line.
+struct Lines(BufReader<UnixStream>);
+
+impl Lines {
+    async fn connect(path: &Path) -> Self {
+        Lines(BufReader::new(UnixStream::connect(path).await.unwrap()))
+    }
+
+    async fn say(&mut self, text: &str) {
+        let line = format!("{text}\n");
+        self.0.get_mut().write_all(line.as_bytes()).await.unwrap();
+    }
+
+    async fn hear(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        let read = tokio::time::timeout(Duration::from_secs(20), self.0.read_line(&mut line));
+        match read.await.unwrap() {
+            Ok(0) | Err(_) => None,
+            Ok(_) => Some(serde_json::from_str(&line).unwrap()),
+        }
+    }
+}
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"channel":"ahp-root://","protocolVersions":["1.0.0"],"clientId":"a"}}"#;
+const PING: &str = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
+
+async fn on_socket(directory: &Path) -> (Server, std::path::PathBuf) {
+    let path = directory.join("host.sock");
+    let config = ServerConfig {
+        listen: None,
+        socket: Some(path.clone()),
+        ..ServerConfig::new(directory.join("data"))
+    };
+    (serve(config).await.unwrap(), path)
+}
+
+/// TRN-1, TRN-10.
+#[tokio::test]
+async fn a_unix_socket_takes_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    let (server, path) = on_socket(directory.path()).await;
+    assert_eq!(server.url(), None);
+    let mode = path.symlink_metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let mut client = Lines::connect(&path).await;
+    // Several at once, an empty one, one in pieces, one that is no JSON.
+    client.say(&format!("{INITIALIZE}\n\n{PING}")).await;
+    assert_eq!(
+        client.hear().await.unwrap()["result"]["protocolVersion"],
+        "1.0.0"
+    );
+    assert_eq!(client.hear().await.unwrap()["id"], 2);
+    let (first, second) = PING.split_at(10);
+    client
+        .0
+        .get_mut()
+        .write_all(first.as_bytes())
+        .await
+        .unwrap();
+    tokio::task::yield_now().await;
+    client.say(second).await;
+    assert_eq!(client.hear().await.unwrap()["id"], 2);
+    client.say("{").await;
+    assert_eq!(client.hear().await.unwrap()["error"]["code"], -32700);
+
+    // What is no text ends that connection, and so does what never ends.
+    let mut garbage = Lines::connect(&path).await;
+    garbage.0.get_mut().write_all(b"\xff\xfe\n").await.unwrap();
+    assert_eq!(garbage.hear().await, None);
+    let mut endless = Lines::connect(&path).await;
+    let piece = vec![b'x'; 1 << 20];
+    for _ in 0..20 {
+        if endless.0.get_mut().write_all(&piece).await.is_err() {
+            break;
+        }
+    }
+    assert_eq!(endless.hear().await, None);
+    client.say(PING).await;
+    assert_eq!(client.hear().await.unwrap()["id"], 2);
+
+    // Nobody takes over a socket that somebody answers on, or another file.
+    let other = ServerConfig {
+        socket: Some(path.clone()),
+        ..ServerConfig::new(directory.path().join("other"))
+    };
+    let taken = serve(other.clone()).await.unwrap_err();
+    assert!(matches!(taken, ServeError::Socket { .. }), "{taken}");
+    server.stop().await.unwrap();
+    assert_eq!(client.hear().await, None);
+    assert!(!path.exists());
+    std::fs::write(&path, "precious").unwrap();
+    assert!(serve(other.clone()).await.is_err());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+    // One that was left behind is replaced.
+    std::fs::remove_file(&path).unwrap();
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    serve(other).await.unwrap().stop().await.unwrap();
+}
+
+/// What was asked before the end is answered.
+#[tokio::test]
+async fn a_host_that_stops_answers_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let (server, path) = on_socket(directory.path()).await;
+    let mut client = Lines::connect(&path).await;
+    client.say(INITIALIZE).await;
+    client.hear().await.unwrap();
+    let asked: String = (10..60)
+        .map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n"))
+        .collect();
+    client.say(asked.trim()).await;
+    // The first is answered, so the others have been read.
+    assert_eq!(client.hear().await.unwrap()["id"], 10);
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    server.stop().await.unwrap();
+    for id in 11..60 {
+        assert_eq!(client.hear().await.unwrap()["id"], id);
+    }
+    assert_eq!(client.hear().await, None);
+}
+
+/// SEC-3: TLS, and without it no address that others can reach.
+#[tokio::test]
+async fn tls_is_spoken_when_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let files = TlsFiles {
+        certificate: directory.path().join("cert.pem"),
+        key: directory.path().join("key.pem"),
+    };
+    std::fs::write(&files.certificate, made.cert.pem()).unwrap();
+    std::fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
+    let config = ServerConfig {
+        // With TLS, any address will do.
+        listen: Some("0.0.0.0:0".parse().unwrap()),
+        tls: Some(files.clone()),
+        ..ServerConfig::new(directory.path().join("data"))
+    };
+    let server = serve(config.clone()).await.unwrap();
+    assert!(server.url().unwrap().starts_with("wss://"));
+    let port = server.address.unwrap().port();
+
+    // Someone who says nothing keeps nobody else from coming in.
+    let _silent = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(made.cert.der().clone()).unwrap();
+    let client = ClientConfig::builder()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let connector = TlsConnector::from(Arc::new(client));
+    let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let name = ServerName::try_from("localhost").unwrap();
+    let stream = connector.connect(name, stream).await.unwrap();
+    let url = format!("wss://localhost:{port}/?tkn={}", server.token);
+    let (mut socket, _) = tokio_tungstenite::client_async(url, stream).await.unwrap();
+    socket.send(Message::text(PING)).await.unwrap();
+    let answer = loop {
+        if let Message::Text(text) = socket.next().await.unwrap().unwrap() {
+            break text;
+        }
+    };
+    assert!(answer.contains(r#""result":null"#), "{answer}");
+    // Without TLS nobody gets anything.
+    let plain = format!("ws://127.0.0.1:{port}/?tkn={}", server.token);
+    assert!(tokio_tungstenite::connect_async(plain).await.is_err());
+    server.stop().await.unwrap();
+
+    let wrong = TlsFiles {
+        certificate: files.key.clone(),
+        key: files.key,
+    };
+    let config = ServerConfig {
+        tls: Some(wrong),
+        ..config
+    };
+    let refused = serve(config).await.unwrap_err();
+    assert!(matches!(refused, ServeError::Tls(_)), "{refused}");
+}
+
+/// SEC-4, SEC-9: neither prompts nor output nor tokens, unless asked for.
+#[tokio::test]
+async fn the_wire_can_be_recorded() {
+    let directory = tempfile::tempdir().unwrap();
+    for contents in [false, true] {
+        let path = directory.path().join(format!("wire-{contents}.jsonl"));
+        let config = ServerConfig {
+            wire_log: Some(WireLogConfig {
+                path: path.clone(),
+                contents,
+            }),
+            ..ServerConfig::new(directory.path().join("data"))
+        };
+        let server = serve(config).await.unwrap();
+        let mut raw = Raw::connect(&server).await;
+        raw.ask(INITIALIZE).await;
+        let create = json!({"jsonrpc": "2.0", "id": 2, "method": "createSession", "params": {
+            "channel": format!("ahp-session:/{contents}"), "workingDirectories": ["file:///secret"],
+        }});
+        raw.ask(&create.to_string()).await;
+        server.stop().await.unwrap();
+        let log = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(log.contains("secret"), contents, "{log}");
+        let lines: Vec<Value> = log
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(lines[0]["method"], "initialize");
+        assert_eq!(lines[0]["direction"], "in");
+        assert_eq!(lines[1]["direction"], "out");
+        assert!(lines.iter().any(|line| line["method"] == "createSession"));
+        let mode = path.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}
+
+#[tokio::test]
+async fn a_program_brings_its_own_agent() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = own_agent::start(directory.path()).await.unwrap();
+    let client = crate::room::join(&server, "a").await;
+    crate::room::create_session(&client).await;
+    let mut mirror = crate::room::Mirror::open(&client).await;
+    crate::room::start_turn(&client, "t1", "Polly wants a cracker").await;
+    mirror.until_end().await;
+    let turn = &mirror.json()["turns"][0];
+    assert_eq!(turn["responseParts"][0]["content"], "Polly wants a cracker");
+    server.stop().await.unwrap();
+}
+
+/// The file that says where a host is comes and goes with it.
+#[tokio::test]
+async fn a_host_says_where_it_is_while_it_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let path = directory.path().join(agenthost_server::HOST_FILE);
+    let said: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(said["url"], server.url().unwrap());
+    assert_eq!(said["token"], server.token);
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    server.stop().await.unwrap();
+    assert!(!path.exists());
+}
