@@ -58,8 +58,11 @@ pub(crate) trait Reader: Send {
 
 /// The half of a transport that messages go to.
 pub(crate) trait Writer: Send {
-    /// Sends one message, whole. An error is the end of the connection.
-    fn send(&mut self, text: Utf8Bytes) -> impl Future<Output = Result<(), Gone>> + Send;
+    /// Writes one message, whole. An error is the end of the connection.
+    fn write(&mut self, text: Utf8Bytes) -> impl Future<Output = Result<(), Gone>> + Send;
+
+    /// Sends what was written.
+    fn flush(&mut self) -> impl Future<Output = Result<(), Gone>> + Send;
 
     /// Asks the peer for a sign of life.
     fn ping(&mut self) -> impl Future<Output = Result<(), Gone>> + Send;
@@ -160,19 +163,27 @@ async fn write(
     let mut ping = tokio::time::interval(lobby.limits.idle / 3);
     let overflow = outlet.overflow.clone();
     loop {
-        let outgoing = tokio::select! {
-            biased;
-            () = overflow.cancelled() => Some(Outgoing::Close(Closing::TooSlow)),
-            outgoing = outlet.next() => outgoing,
-            _ = ping.tick() => {
-                // A peer that takes nothing must not be waited for.
-                let asked = tokio::select! {
-                    asked = writer.ping() => asked,
-                    () = overflow.cancelled() => continue,
-                };
-                match asked {
-                    Ok(()) => continue,
+        if overflow.is_cancelled() {
+            return close(writer, Closing::TooSlow).await;
+        }
+        let outgoing = match outlet.take() {
+            Some(outgoing) => Some(outgoing),
+            None => {
+                // Nothing else waits: what was written goes on its way.
+                match patiently(lobby, &overflow, writer.flush()).await {
+                    Ok(()) => {}
                     Err(Gone) => return,
+                }
+                tokio::select! {
+                    biased;
+                    () = overflow.cancelled() => continue,
+                    outgoing = outlet.next() => outgoing,
+                    _ = ping.tick() => {
+                        match patiently(lobby, &overflow, writer.ping()).await {
+                            Ok(()) => continue,
+                            Err(Gone) => return,
+                        }
+                    }
                 }
             }
         };
@@ -191,15 +202,26 @@ async fn write(
         if let Some(log) = &lobby.wire_log {
             log.record(connection, Direction::Out, &text);
         }
-        let sent = tokio::select! {
-            sent = writer.send(text) => sent,
-            () = overflow.cancelled() => continue,
-            // The host stops, and this peer does not read.
-            () = expired(lobby) => return,
-        };
-        if sent.is_err() {
-            return;
+        match patiently(lobby, &overflow, writer.write(text)).await {
+            Ok(()) => {}
+            Err(Gone) => return,
         }
+    }
+}
+
+/// Waits for the peer to take something, unless it has made the host wait for
+/// too long already.
+async fn patiently(
+    lobby: &Lobby,
+    overflow: &CancellationToken,
+    taking: impl Future<Output = Result<(), Gone>>,
+) -> Result<(), Gone> {
+    tokio::select! {
+        biased;
+        taken = taking => taken,
+        // Said to the peer by whoever comes next.
+        () = overflow.cancelled() => Ok(()),
+        () = expired(lobby) => Err(Gone),
     }
 }
 

@@ -19,17 +19,28 @@ use crate::outbox::{Outbox, Outgoing, Overflow};
 /// An action that has grown this large goes at once.
 const LARGE: usize = 64 * 1024;
 
-/// How long agents wait for a client that lags behind. One that reads catches
-/// up in less; one that does not costs nobody more than this.
-const READING: Duration = Duration::from_millis(20);
+/// How long agents wait for a client that lags behind and takes nothing.
+const STALLED: Duration = Duration::from_millis(5);
+
+/// How long agents wait for a client that lags behind but reads. One on this
+/// machine catches up in less; one that does not costs nobody more than this.
+const LAGGING: Duration = Duration::from_millis(500);
 
 /// The way to a connection.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     outbox: Outbox,
     held: Option<Held>,
-    /// Since when its outbox is more than half full, as far as anyone looked.
-    crowded: Option<Instant>,
+    crowded: Option<Crowded>,
+}
+
+/// An outbox that is more than half full.
+#[derive(Debug, Clone, Copy)]
+struct Crowded {
+    since: Instant,
+    /// When it was last seen to shrink, and what was taken from it by then.
+    shrank: Instant,
+    taken: usize,
 }
 
 /// An action that waits for others like it.
@@ -113,7 +124,16 @@ impl Delivery {
             self.crowded = None;
             return None;
         }
-        let until = *self.crowded.get_or_insert(now) + READING;
+        let taken = self.outbox.taken();
+        let crowded = self.crowded.get_or_insert(Crowded {
+            since: now,
+            shrank: now,
+            taken,
+        });
+        if crowded.taken != taken {
+            (crowded.taken, crowded.shrank) = (taken, now);
+        }
+        let until = (crowded.since + LAGGING).min(crowded.shrank + STALLED);
         (now < until).then_some(until)
     }
 
@@ -264,5 +284,39 @@ mod tests {
         let sent = sent(&mut outlet).await;
         assert_eq!(sent.len(), 1);
         assert_eq!(sent[0].0, 7);
+    }
+
+    /// Who reads is waited for, but not forever; who does not, hardly.
+    #[tokio::test(start_paused = true)]
+    async fn agents_wait_for_a_client_that_reads() {
+        let (outbox, mut outlet) = outbox(1_000, Room::default());
+        let mut delivery = Delivery::new(outbox);
+        let text = |length| Outgoing::Text("x".repeat(length).into());
+        assert_eq!(delivery.pause(Instant::now()), None);
+        for _ in 0..9 {
+            delivery.send(text(100)).unwrap();
+        }
+        let start = Instant::now();
+        assert_eq!(delivery.pause(start), Some(start + STALLED));
+        tokio::time::advance(STALLED).await;
+        assert_eq!(delivery.pause(Instant::now()), None);
+        // It reads a little at a time, and something new comes each time.
+        while Instant::now() < start + LAGGING {
+            outlet.next().await.unwrap();
+            delivery.send(text(100)).unwrap();
+            assert!(delivery.pause(Instant::now()).is_some());
+            tokio::time::advance(STALLED / 2).await;
+        }
+        outlet.next().await.unwrap();
+        delivery.send(text(100)).unwrap();
+        assert_eq!(delivery.pause(Instant::now()), None);
+        for _ in 0..5 {
+            outlet.next().await.unwrap();
+        }
+        assert_eq!(delivery.pause(Instant::now()), None);
+        for _ in 0..5 {
+            delivery.send(text(100)).unwrap();
+        }
+        assert!(delivery.pause(Instant::now()).is_some());
     }
 }

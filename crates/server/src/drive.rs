@@ -4,11 +4,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use agenthost_agents::Agents;
 use agenthost_core::{Answer, Effect, Effects, Env, Extent, Host, Input, Need, Received, Write};
+use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::rpc::{ClientRequest, RequestId, encode};
 use agenthost_protocol::uri::Uri;
-use agenthost_store::{Retention, Store, StoreError};
+use agenthost_store::{Appended, Retention, Store, StoreError};
 use axum::extract::ws::Utf8Bytes;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -44,6 +45,8 @@ pub(crate) struct Driver {
     pub(crate) timers: JoinSet<Input>,
     pub(crate) nonce: u128,
     pub(crate) compacted: ServerSeq,
+    /// What was appended, for the effects that wait for it.
+    pub(crate) appended: Vec<Appended>,
 }
 
 impl Driver {
@@ -235,6 +238,7 @@ impl Driver {
             for effect in out.effects {
                 answers.extend(self.effect(effect)?);
             }
+            self.appended.clear();
             if answers.is_empty() {
                 return Ok(());
             }
@@ -249,14 +253,15 @@ impl Driver {
         if writes.is_empty() {
             return Ok(());
         }
-        let due = self.store.append(writes, now())?;
+        let appended = self.store.append(writes, now())?;
         // Every step so far is among the writes, so states are as of this.
         let seq = self.host.seq();
-        for channel in due {
-            if let Some(loaded) = self.host.loaded(&channel) {
-                self.store.snapshot(&channel, loaded, seq)?;
+        for channel in &appended.due {
+            if let Some(loaded) = self.host.loaded(channel) {
+                self.store.snapshot(channel, loaded, seq)?;
             }
         }
+        self.appended.push(appended);
         let many = seq.0 >= self.compacted.0 + COMPACT_EVERY;
         if many || self.store.is_large(self.retention)? {
             self.compacted = seq;
@@ -289,8 +294,8 @@ impl Driver {
                 self.deliveries.send(connection, outgoing)?;
             }
             Effect::Publish { envelope, to } => {
-                let encoded = encode::notification("action", &*envelope);
-                self.deliveries.publish(&envelope, &to, &utf8(encoded)?)?;
+                let text = self.action_text(&envelope)?;
+                self.deliveries.publish(&envelope, &to, &text)?;
             }
             Effect::Notify { notification, to } => {
                 let encoded = encode::notification(notification.method(), &*notification);
@@ -326,6 +331,16 @@ impl Driver {
             Effect::StartGrace { client, after } => self.start_grace(client, after),
         }
         Ok(None)
+    }
+
+    /// An action as the log has it. It is in the log, or it would not be here.
+    fn action_text(&self, envelope: &ActionEnvelope) -> Result<Utf8Bytes, StoreError> {
+        let seq = envelope.server_seq;
+        let logged = self.appended.iter().find_map(|batch| batch.envelope(seq));
+        match logged {
+            Some(text) => Ok(encode::notification_of("action", text).into()),
+            None => utf8(encode::notification("action", envelope)),
+        }
     }
 
     fn replay(

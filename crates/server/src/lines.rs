@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use axum::extract::ws::Utf8Bytes;
 use futures_util::StreamExt;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufWriter};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::codec::{FramedRead, LinesCodec};
 
@@ -104,6 +104,7 @@ pub(crate) async fn lines(
 ) {
     let codec = LinesCodec::new_with_max_length(lobby.limits.message.bytes);
     let reader = FramedRead::new(reader, codec);
+    let writer = BufWriter::with_capacity(64 * 1024, writer);
     attend(lobby, reader, LineWriter(writer)).await;
 }
 
@@ -125,9 +126,12 @@ struct LineWriter<W>(W);
 
 impl<W: AsyncWrite + Unpin + Send> Writer for LineWriter<W> {
     /// A message has no line breaks in it: JSON escapes them.
-    async fn send(&mut self, text: Utf8Bytes) -> Result<(), Gone> {
-        let line = format!("{text}\n");
-        self.0.write_all(line.as_bytes()).await.map_err(|_| Gone)?;
+    async fn write(&mut self, text: Utf8Bytes) -> Result<(), Gone> {
+        self.0.write_all(text.as_bytes()).await.map_err(|_| Gone)?;
+        self.0.write_all(b"\n").await.map_err(|_| Gone)
+    }
+
+    async fn flush(&mut self) -> Result<(), Gone> {
         self.0.flush().await.map_err(|_| Gone)
     }
 

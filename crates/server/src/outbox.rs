@@ -46,6 +46,7 @@ pub(crate) enum Closing {
 pub(crate) struct Outbox {
     queue: mpsc::Sender<Outgoing>,
     waiting: Arc<AtomicUsize>,
+    taken: Arc<AtomicUsize>,
     most: usize,
     overflow: CancellationToken,
 }
@@ -58,6 +59,7 @@ pub(crate) type Room = Arc<tokio::sync::Notify>;
 pub(crate) struct Outlet {
     queue: mpsc::Receiver<Outgoing>,
     waiting: Arc<AtomicUsize>,
+    taken: Arc<AtomicUsize>,
     most: usize,
     room: Room,
     /// Set when the outbox overflowed.
@@ -71,16 +73,19 @@ pub(crate) struct Overflow;
 pub(crate) fn outbox(most: usize, room: Room) -> (Outbox, Outlet) {
     let (sender, receiver) = mpsc::channel(MESSAGES);
     let waiting = Arc::new(AtomicUsize::new(0));
+    let taken = Arc::new(AtomicUsize::new(0));
     let overflow = CancellationToken::new();
     let outbox = Outbox {
         queue: sender,
         waiting: Arc::clone(&waiting),
+        taken: Arc::clone(&taken),
         most,
         overflow: overflow.clone(),
     };
     let outlet = Outlet {
         queue: receiver,
         waiting,
+        taken,
         most,
         room,
         overflow,
@@ -103,6 +108,11 @@ impl Outbox {
         Ok(())
     }
 
+    /// How many messages the connection has taken so far.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
     /// Whether it is more than half full.
     pub(crate) fn is_crowded(&self) -> bool {
         let messages = self.queue.max_capacity() - self.queue.capacity();
@@ -114,6 +124,17 @@ impl Outlet {
     /// The next thing to send; `None` when there will be no more.
     pub(crate) async fn next(&mut self) -> Option<Outgoing> {
         let outgoing = self.queue.recv().await?;
+        Some(self.account(outgoing))
+    }
+
+    /// The next thing to send, if it is there already.
+    pub(crate) fn take(&mut self) -> Option<Outgoing> {
+        let outgoing = self.queue.try_recv().ok()?;
+        Some(self.account(outgoing))
+    }
+
+    fn account(&self, outgoing: Outgoing) -> Outgoing {
+        self.taken.fetch_add(1, Ordering::Relaxed);
         let size = size(&outgoing);
         let before = self.waiting.fetch_sub(size, Ordering::Relaxed);
         let half = self.most / 2;
@@ -121,7 +142,7 @@ impl Outlet {
         if emptied || self.queue.len() == MESSAGES / 2 {
             self.room.notify_one();
         }
-        Some(outgoing)
+        outgoing
     }
 }
 

@@ -12,7 +12,8 @@ use agenthost_core::{Config, Host};
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::number::Millis;
 use agenthost_store::{Store, StoreError};
-use tokio::net::TcpListener;
+use axum::serve::ListenerExt;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -252,7 +253,10 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
                         .with_graceful_shutdown(until)
                         .await
                 }
-                None => axum::serve(tcp, router).with_graceful_shutdown(until).await,
+                None => {
+                    let tcp = tcp.tap_io(|stream| without_delay(stream));
+                    axum::serve(tcp, router).with_graceful_shutdown(until).await
+                }
             };
             served.map_err(ServeError::Accept)
         });
@@ -272,6 +276,14 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
         });
     }
     Ok(server)
+}
+
+/// Small messages go at once. Without, they would wait for the answer of the
+/// peer's system to the one before.
+pub(crate) fn without_delay(stream: &TcpStream) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a connection will be slow");
+    }
 }
 
 /// The loop, with what it owns.
@@ -314,6 +326,7 @@ fn driver(
         timers: JoinSet::new(),
         nonce: random(),
         compacted,
+        appended: Vec::new(),
     })
 }
 

@@ -77,9 +77,12 @@ impl Reader for SplitStream<WebSocket> {
 }
 
 impl Writer for SplitSink<WebSocket, Message> {
-    async fn send(&mut self, text: Utf8Bytes) -> Result<(), Gone> {
-        let sent = SinkExt::send(self, Message::Text(text)).await;
-        sent.map_err(|_| Gone)
+    async fn write(&mut self, text: Utf8Bytes) -> Result<(), Gone> {
+        self.feed(Message::Text(text)).await.map_err(|_| Gone)
+    }
+
+    async fn flush(&mut self) -> Result<(), Gone> {
+        SinkExt::flush(self).await.map_err(|_| Gone)
     }
 
     async fn ping(&mut self) -> Result<(), Gone> {

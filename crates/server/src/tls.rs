@@ -15,6 +15,8 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
 
+use crate::serve::without_delay;
+
 /// Handshakes at a time. More wait to be accepted.
 const HANDSHAKES: usize = 64;
 
@@ -93,6 +95,7 @@ impl Listener for TlsListener {
             tokio::select! {
                 // Its own errors it waits out.
                 (stream, address) = Listener::accept(&mut self.tcp), if room => {
+                    without_delay(&stream);
                     let handshake = self.acceptor.accept(stream);
                     self.handshakes.spawn(async move {
                         let done = tokio::time::timeout(PATIENCE, handshake).await;

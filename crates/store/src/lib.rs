@@ -10,6 +10,7 @@
 //!
 //! **Where to start.** [`Store`]; `schema` has the tables.
 
+mod checkpoint;
 mod directory;
 mod error;
 mod retention;
@@ -20,4 +21,4 @@ mod turns;
 
 pub use error::StoreError;
 pub use retention::Retention;
-pub use store::{Durability, Store};
+pub use store::{Appended, Durability, Store};

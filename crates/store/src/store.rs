@@ -14,6 +14,7 @@ use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, params};
 
+use crate::checkpoint::Checkpoints;
 use crate::directory::{self, Directory};
 use crate::error::StoreError;
 use crate::rows::{self, ClientRow};
@@ -37,7 +38,26 @@ pub struct Store {
     since_snapshot: BTreeMap<Uri, u32>,
     /// What the rows of chats have, as far as it is known.
     kept: BTreeMap<Uri, Kept>,
+    checkpoints: Checkpoints,
     _directory: Directory,
+}
+
+/// What came of a batch.
+#[derive(Debug, Default)]
+pub struct Appended {
+    /// Channels that are due for a snapshot.
+    pub due: Vec<Uri>,
+    /// The envelopes of its actions as the log has them, by their number. The
+    /// same text goes over the wire, so it is encoded once.
+    pub actions: Vec<(ServerSeq, String)>,
+}
+
+impl Appended {
+    /// The envelope of an action.
+    pub fn envelope(&self, seq: ServerSeq) -> Option<&str> {
+        let index = self.actions.binary_search_by_key(&seq, |(seq, _)| *seq);
+        Some(&self.actions.get(index.ok()?)?.1)
+    }
 }
 
 /// After so many actions a channel is worth a new snapshot: restoring it
@@ -66,19 +86,23 @@ impl Store {
             connection,
             since_snapshot: BTreeMap::new(),
             kept: BTreeMap::new(),
+            checkpoints: Checkpoints::start(&database)?,
             _directory: directory,
         })
     }
 
-    /// Keeps a batch, whole or not at all. Returns the channels that are due
-    /// for a snapshot.
-    pub fn append(&mut self, writes: &[Write], now: Millis) -> Result<Vec<Uri>, StoreError> {
+    /// Keeps a batch, whole or not at all.
+    pub fn append(&mut self, writes: &[Write], now: Millis) -> Result<Appended, StoreError> {
         let transaction = self.connection.transaction()?;
-        let (mut last, mut bytes) = (None, 0);
+        let mut last = None;
+        let mut actions = Vec::new();
         for write in writes {
-            bytes += append(&transaction, write, now)?;
+            if let Some(text) = append(&transaction, write, now)? {
+                actions.push(text);
+            }
             last = last.max(number_of(write));
         }
+        let bytes = actions.iter().map(|(_, text)| text.len()).sum();
         if let Some(last) = last {
             transaction
                 .prepare_cached("UPDATE numbers SET value = ?1 WHERE name = 'seq'")?
@@ -90,6 +114,7 @@ impl Store {
                 .execute([i64::try_from(bytes).unwrap_or(i64::MAX)])?;
         }
         transaction.commit()?;
+        self.checkpoints.appended(bytes);
         let mut due = Vec::new();
         for write in writes {
             match write {
@@ -110,7 +135,7 @@ impl Store {
                 _ => {}
             }
         }
-        Ok(due)
+        Ok(Appended { due, actions })
     }
 
     /// Keeps the state of a channel as of an action, so that restoring it
@@ -302,6 +327,8 @@ fn connect(database: &Path, durability: Durability) -> Result<Connection, StoreE
         Durability::Power => "FULL",
     };
     connection.pragma_update(None, "synchronous", synchronous)?;
+    // Not here: see `checkpoint`.
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     schema::migrate(&mut connection)?;
     // Damage shows where something is read.
     connection.query_row("SELECT count(*) FROM numbers", [], |_| Ok(()))?;
@@ -325,8 +352,12 @@ fn number_of(write: &Write) -> Option<ServerSeq> {
     }
 }
 
-/// Keeps one thing. Returns how much the log grew.
-fn append(transaction: &Transaction<'_>, write: &Write, now: Millis) -> Result<usize, StoreError> {
+/// Keeps one thing. Of an action, returns what the log has of it.
+fn append(
+    transaction: &Transaction<'_>,
+    write: &Write,
+    now: Millis,
+) -> Result<Option<(ServerSeq, String)>, StoreError> {
     let run = |sql: &str, values: &[&dyn rusqlite::ToSql]| -> Result<(), StoreError> {
         transaction.prepare_cached(sql)?.execute(values)?;
         Ok(())
@@ -339,7 +370,7 @@ fn append(transaction: &Transaction<'_>, write: &Write, now: Millis) -> Result<u
                 "INSERT INTO log (seq, channel, at, envelope) VALUES (?1, ?2, ?3, ?4)",
                 &[&seq, &envelope.channel.as_str(), &now.0, &text],
             )?;
-            return Ok(text.len());
+            return Ok(Some((envelope.server_seq, text)));
         }
         Write::Number(_) => {}
         Write::Created {
@@ -385,7 +416,7 @@ fn append(transaction: &Transaction<'_>, write: &Write, now: Millis) -> Result<u
             run("DELETE FROM clients WHERE client = ?1", &[&client.as_str()])?;
         }
     }
-    Ok(0)
+    Ok(None)
 }
 
 /// Sequence numbers stay below 2^53, far below what a row holds.

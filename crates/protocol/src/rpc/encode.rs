@@ -63,6 +63,11 @@ pub fn notification(method: &str, params: &impl Serialize) -> Result<String, Enc
     })
 }
 
+/// A message that wants no answer, with parameters that are encoded already.
+pub fn notification_of(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
+}
+
 /// The answer to a request that went well. The result of a command without
 /// one is [`super::Null`], and it is written (RPC-3).
 pub fn success(id: &RequestId, result: &impl Serialize) -> Result<String, EncodeError> {

@@ -121,7 +121,7 @@ impl Driver {
         };
         let mut out = Effects::default();
         self.host.step(&env, input, &mut out);
-        for channel in self.store.append(&out.writes, NOW).unwrap() {
+        for channel in self.store.append(&out.writes, NOW).unwrap().due {
             let loaded = self.host.loaded(&channel).unwrap();
             let seq = last_seq(&out.writes).unwrap();
             self.store.snapshot(&channel, loaded, seq).unwrap();

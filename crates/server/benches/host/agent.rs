@@ -1,0 +1,133 @@
+//! An agent that says as much as it is told to, as fast as it is told to.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use agenthost_agents::{Agent, HostGone, Session, SessionFuture, TurnEvent, TurnMapper};
+use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_protocol::list::List;
+use agenthost_protocol::root::AgentInfo;
+use agenthost_protocol::terminal::{
+    TerminalAction, TerminalClaim, TerminalData, TerminalLifecycle, TerminalSessionClaim,
+    TerminalState,
+};
+use agenthost_protocol::uri::Uri;
+use agenthost_server::{Server, ServerConfig, serve};
+
+pub(crate) const TERMINAL: &str = "ahp-terminal:/bench";
+
+/// A prompt is `COUNT SIZE PAUSE_MICROS`, or `terminal COUNT SIZE 0`: so many
+/// pieces of such a size, each with the time when it was said.
+pub(crate) struct Speaker;
+
+impl Agent for Speaker {
+    fn info(&self) -> AgentInfo {
+        AgentInfo::new("speaker", "Speaker", "Says what it is told to.")
+    }
+
+    fn work(&self, mut session: Session) -> SessionFuture {
+        Box::pin(async move {
+            while let Some(command) = session.commands.recv().await {
+                match command {
+                    AgentCommand::Open { .. } => {
+                        let tools = Vec::new();
+                        session.events.send(AgentEvent::Opened { tools }).await?;
+                        let terminal = Uri::from(TERMINAL);
+                        let state = Box::new(terminal_state(&session.uri));
+                        let opened = AgentEvent::TerminalOpened { terminal, state };
+                        session.events.send(opened).await?;
+                    }
+                    AgentCommand::Prompt {
+                        chat,
+                        turn,
+                        message,
+                    } => {
+                        let mut mapper = TurnMapper::new(turn.clone());
+                        speak(&session, &chat, &mut mapper, &message.text).await?;
+                        session.events.end(&chat, &turn, None).await?;
+                    }
+                    _ => {}
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+async fn speak(
+    session: &Session,
+    chat: &Uri,
+    mapper: &mut TurnMapper,
+    text: &str,
+) -> Result<(), HostGone> {
+    let (terminal, text) = match text.strip_prefix("terminal ") {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let numbers: Vec<usize> = text.split(' ').map(|word| word.parse().unwrap()).collect();
+    let (count, size, pause) = (numbers[0], numbers[1], numbers[2]);
+    let mut clock = tokio::time::interval(Duration::from_micros(pause.max(1) as u64));
+    for _ in 0..count {
+        if pause > 0 {
+            clock.tick().await;
+        }
+        let said = piece(size);
+        if terminal {
+            let terminal = Uri::from(TERMINAL);
+            let action = Box::new(TerminalAction::Data(TerminalData { data: said }));
+            session
+                .events
+                .send(AgentEvent::Terminal { terminal, action })
+                .await?;
+        } else {
+            session
+                .events
+                .say(chat, mapper, TurnEvent::Text(said))
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+/// `<nanoseconds>;xxxx…`
+pub(crate) fn piece(size: usize) -> String {
+    let mut piece = format!("<{}>", now());
+    let missing = size.saturating_sub(piece.len());
+    piece.extend(std::iter::repeat_n('x', missing));
+    piece
+}
+
+pub(crate) fn now() -> u128 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_nanos()
+}
+
+/// A host with the speaker, for many clients.
+pub(crate) async fn start(directory: &Path) -> Server {
+    let mut config = ServerConfig::new(directory);
+    config.agents = vec![Arc::new(Speaker)];
+    config.limits.connections = 2_000;
+    serve(config).await.unwrap()
+}
+
+fn terminal_state(session: &Uri) -> TerminalState {
+    TerminalState {
+        title: String::new(),
+        cwd: None,
+        cols: None,
+        rows: None,
+        content: List::new(),
+        lifecycle: TerminalLifecycle::Running,
+        claim: TerminalClaim::Session(TerminalSessionClaim {
+            session: session.clone(),
+            chat: agenthost_core::uris::default_chat(session),
+            turn_id: None,
+            tool_call_id: None,
+        }),
+        supports_command_detection: None,
+        is_pty: Some(false),
+    }
+}

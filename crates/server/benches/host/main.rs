@@ -1,0 +1,77 @@
+//! What a host costs, beside doing without one, in one run.
+//!
+//! `cargo bench -p agenthost-server` prints the tables of
+//! `docs/performance.md` and fails when a budget is missed. Machines are
+//! noisy, so budgets are ratios: both contenders take turns, and each counts
+//! with its best round. `-- --quick` is short enough for every test run.
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a benchmark prints, and may panic"
+)]
+
+mod agent;
+mod bare;
+mod catalogue;
+mod clients;
+mod fan_out;
+mod latency;
+mod memory;
+
+use std::path::PathBuf;
+
+/// How much is measured.
+pub(crate) struct Scale {
+    pub(crate) quick: bool,
+}
+
+/// A figure that has to stay below another.
+pub(crate) struct Budget {
+    pub(crate) what: String,
+    pub(crate) value: f64,
+    pub(crate) most: f64,
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    // The benchmark starts itself as a host of its own to look at its memory.
+    if let [_, word, directory] = &arguments[..]
+        && word == "host"
+    {
+        runtime.block_on(memory::host(PathBuf::from(directory)));
+        return;
+    }
+    let scale = Scale {
+        quick: arguments.iter().any(|argument| argument == "--quick"),
+    };
+    // One bad moment of the machine is not a missed budget; three are.
+    for attempt in 1..=3 {
+        let budgets = runtime.block_on(run(&scale));
+        let missed: Vec<_> = budgets
+            .iter()
+            .filter(|budget| budget.value > budget.most)
+            .map(|budget| {
+                format!(
+                    "{}: {:.2}, at most {}",
+                    budget.what, budget.value, budget.most
+                )
+            })
+            .collect();
+        if missed.is_empty() {
+            return;
+        }
+        println!("\nattempt {attempt}, missed:\n{}", missed.join("\n"));
+    }
+    std::process::exit(1);
+}
+
+async fn run(scale: &Scale) -> Vec<Budget> {
+    let mut budgets = fan_out::run(scale).await;
+    budgets.extend(latency::run(scale).await);
+    budgets.extend(catalogue::run(scale).await);
+    budgets.extend(memory::run(scale).await);
+    budgets
+}

@@ -1,0 +1,82 @@
+//! Moving what was appended from SQLite's own log into the database.
+//!
+//! That waits for the disk, so it happens on a thread of its own: whoever
+//! appends never waits for it.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+
+use crate::error::StoreError;
+
+/// Bytes that are appended between two checkpoints.
+const EVERY: usize = 1024 * 1024;
+
+/// Commits between two checkpoints: each takes a few pages, however small.
+const COMMITS: u32 = 500;
+
+/// The thread, while the store is open.
+#[derive(Debug)]
+pub(crate) struct Checkpoints {
+    wanted: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+    bytes: usize,
+    commits: u32,
+}
+
+impl Checkpoints {
+    pub(crate) fn start(database: &Path) -> Result<Self, StoreError> {
+        let connection = Connection::open(database)?;
+        connection.busy_timeout(std::time::Duration::from_secs(5))?;
+        let (wanted, asked) = sync_channel(1);
+        let thread = std::thread::Builder::new()
+            .name("checkpoint".to_owned())
+            .spawn(move || work(&connection, &asked))
+            .map_err(|source| StoreError::File {
+                what: "start a thread for",
+                path: database.to_owned(),
+                source,
+            })?;
+        Ok(Checkpoints {
+            wanted: Some(wanted),
+            thread: Some(thread),
+            bytes: 0,
+            commits: 0,
+        })
+    }
+
+    /// So much was appended, in one commit.
+    pub(crate) fn appended(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        self.commits += 1;
+        if self.bytes < EVERY && self.commits < COMMITS {
+            return;
+        }
+        let asked = self.wanted.as_ref().map(|wanted| wanted.try_send(()));
+        // One that is under way does not see the latest: ask again later.
+        if !matches!(asked, Some(Err(TrySendError::Full(())))) {
+            (self.bytes, self.commits) = (0, 0);
+        }
+    }
+}
+
+impl Drop for Checkpoints {
+    fn drop(&mut self) {
+        self.wanted = None;
+        if let Some(thread) = self.thread.take() {
+            // It breaks nothing if it broke: SQLite does the work when the
+            // database is opened next.
+            drop(thread.join());
+        }
+    }
+}
+
+fn work(connection: &Connection, asked: &Receiver<()>) {
+    while let Ok(()) = asked.recv() {
+        // Never waits for the writer. If the disk is full, the writer will
+        // say so.
+        drop(connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())));
+    }
+}
