@@ -10,6 +10,7 @@
 //!
 //! **Where to start.** [`Store`]; `schema` has the tables.
 
+mod append;
 mod checkpoint;
 mod directory;
 mod error;
@@ -19,6 +20,7 @@ mod schema;
 mod store;
 mod turns;
 
+pub use append::Appended;
 pub use error::StoreError;
 pub use retention::Retention;
-pub use store::{Appended, Durability, Store};
+pub use store::{Durability, Store};

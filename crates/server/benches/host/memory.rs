@@ -37,14 +37,17 @@ impl Child {
             .arg("host")
             .arg(directory)
             .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
+            .spawn();
+        let mut child = Child {
+            process: process.unwrap(),
+            url: String::new(),
+        };
         loop {
             if let Ok(text) = std::fs::read_to_string(&ready_file) {
                 let ready: serde_json::Value = serde_json::from_str(&text).unwrap();
                 let (url, token) = (ready["url"].as_str(), ready["token"].as_str());
-                let url = format!("{}?tkn={}", url.unwrap(), token.unwrap());
-                return Child { process, url };
+                child.url = format!("{}?tkn={}", url.unwrap(), token.unwrap());
+                return child;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }

@@ -1,0 +1,159 @@
+//! Keeping what happened, a batch at a time.
+
+use agenthost_core::{Loaded, Write};
+use agenthost_protocol::ids::ServerSeq;
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::uri::Uri;
+use rusqlite::Transaction;
+
+use crate::error::StoreError;
+use crate::rows::ClientRow;
+use crate::store::{Store, number};
+use crate::turns::{self, Kept};
+
+/// After so many actions a channel is worth a new snapshot: restoring it
+/// means to reduce at most about this many.
+const SNAPSHOT_EVERY: u32 = 500;
+
+/// What came of a batch.
+#[derive(Debug, Default)]
+pub struct Appended {
+    /// Channels that are due for a snapshot.
+    pub due: Vec<Uri>,
+    /// The envelopes of its actions as the log has them, by their number. The
+    /// same text goes over the wire, so it is encoded once.
+    pub actions: Vec<(ServerSeq, String)>,
+}
+
+impl Appended {
+    /// The envelope of an action.
+    pub fn envelope(&self, seq: ServerSeq) -> Option<&str> {
+        let index = self.actions.binary_search_by_key(&seq, |(seq, _)| *seq);
+        Some(&self.actions.get(index.ok()?)?.1)
+    }
+}
+
+impl Store {
+    /// Keeps a batch, whole or not at all.
+    pub fn append(&mut self, writes: &[Write], now: Millis) -> Result<Appended, StoreError> {
+        let transaction = self.connection.transaction()?;
+        let mut last = None;
+        let mut actions = Vec::new();
+        for write in writes {
+            if let Some(text) = append(&transaction, write, now)? {
+                actions.push(text);
+            }
+            last = last.max(number_of(write));
+        }
+        let bytes = actions.iter().map(|(_, text)| text.len()).sum();
+        if let Some(last) = last {
+            transaction
+                .prepare_cached("UPDATE numbers SET value = ?1 WHERE name = 'seq'")?
+                .execute([number(last)])?;
+        }
+        if bytes > 0 {
+            transaction
+                .prepare_cached("UPDATE numbers SET value = value + ?1 WHERE name = 'log_bytes'")?
+                .execute([i64::try_from(bytes).unwrap_or(i64::MAX)])?;
+        }
+        transaction.commit()?;
+        self.checkpoints.appended(bytes);
+        let mut due = Vec::new();
+        for write in writes {
+            match write {
+                Write::Action(envelope) => {
+                    let count = self
+                        .since_snapshot
+                        .entry(envelope.channel.clone())
+                        .or_default();
+                    *count += 1;
+                    if *count == SNAPSHOT_EVERY {
+                        due.push(envelope.channel.clone());
+                    }
+                }
+                Write::Removed { channel, .. } => {
+                    self.since_snapshot.remove(channel);
+                    self.kept.remove(channel);
+                }
+                _ => {}
+            }
+        }
+        Ok(Appended { due, actions })
+    }
+}
+
+/// The number that a write uses up.
+fn number_of(write: &Write) -> Option<ServerSeq> {
+    match write {
+        Write::Action(envelope) => Some(envelope.server_seq),
+        Write::Number(seq) => Some(*seq),
+        _ => None,
+    }
+}
+
+/// Keeps one thing. Of an action, returns what the log has of it.
+fn append(
+    transaction: &Transaction<'_>,
+    write: &Write,
+    now: Millis,
+) -> Result<Option<(ServerSeq, String)>, StoreError> {
+    let run = |sql: &str, values: &[&dyn rusqlite::ToSql]| -> Result<(), StoreError> {
+        transaction.prepare_cached(sql)?.execute(values)?;
+        Ok(())
+    };
+    match write {
+        Write::Action(envelope) => {
+            let text = serde_json::to_string(&**envelope)?;
+            let seq = number(envelope.server_seq);
+            run(
+                "INSERT INTO log (seq, channel, at, envelope) VALUES (?1, ?2, ?3, ?4)",
+                &[&seq, &envelope.channel.as_str(), &now.0, &text],
+            )?;
+            return Ok(Some((envelope.server_seq, text)));
+        }
+        Write::Number(_) => {}
+        Write::Created {
+            channel,
+            session,
+            state,
+            seq,
+        } => {
+            run(
+                "INSERT INTO channels (channel, session, born, seq, state)
+                 VALUES (?1, ?2, ?3, ?3, ?4)",
+                &[
+                    &channel.as_str(),
+                    &session.as_ref().map(Uri::as_str),
+                    &number(*seq),
+                    &turns::row_of(state)?,
+                ],
+            )?;
+            let loaded = Loaded::whole(state.clone());
+            turns::write(transaction, channel, &loaded, &Kept::default())?;
+        }
+        Write::Removed { channel, .. } => {
+            let channel = channel.as_str();
+            run("DELETE FROM turns WHERE channel = ?1", &[&channel])?;
+            run("DELETE FROM channels WHERE channel = ?1", &[&channel])?;
+        }
+        Write::Session(summary) => run(
+            "INSERT OR REPLACE INTO sessions (session, summary) VALUES (?1, ?2)",
+            &[&summary.resource.as_str(), &serde_json::to_string(summary)?],
+        )?,
+        Write::SessionRemoved(session) => run(
+            "DELETE FROM sessions WHERE session = ?1",
+            &[&session.as_str()],
+        )?,
+        Write::Client(client, record) => run(
+            "INSERT OR REPLACE INTO clients (client, record) VALUES (?1, ?2)",
+            &[
+                &client.as_str(),
+                &serde_json::to_string(&ClientRow::from(&**record))?,
+            ],
+        )?,
+        Write::ClientForgotten(client) => {
+            run("DELETE FROM clients WHERE client = ?1", &[&client.as_str()])?;
+        }
+    }
+    Ok(None)
+}
