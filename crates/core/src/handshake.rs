@@ -12,6 +12,7 @@ use crate::clients::ClientRecord;
 use crate::effect::{Answer, Effects, Write};
 use crate::host::Host;
 use crate::input::ConnectionId;
+use crate::policy;
 use crate::refusal::Failure;
 
 impl Host {
@@ -33,6 +34,10 @@ impl Host {
                 &supported,
             ));
         };
+        if params.client_id.as_str().is_empty() || params.client_id.as_str().len() > policy::NAME {
+            let reason = format!("clientId: expected 1 to {} bytes", policy::NAME);
+            return Err(Failure::InvalidParams(reason).into());
+        }
         let principal = self.principal(connection)?;
         if self.clients.is_taken(&params.client_id, &principal) {
             return Err(Failure::ClientTaken(params.client_id).into());

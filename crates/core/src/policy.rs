@@ -91,6 +91,18 @@ fn from_user(message: &Message) -> Result<(), Refusal> {
     }
 }
 
+/// Longest name that a client may choose for something (SEC-5).
+pub(crate) const NAME: usize = 200;
+
+/// A name that a client chose for something new.
+fn check_name(what: &str, name: &str) -> Result<(), Refusal> {
+    if name.is_empty() || name.len() > NAME {
+        let reason = format!("the name of a {what} has 1 to {NAME} bytes");
+        return Err(Refusal::Invalid(reason));
+    }
+    Ok(())
+}
+
 fn unknown(what: &'static str, name: impl ToString) -> Refusal {
     let name = name.to_string().chars().take(60).collect();
     Refusal::Unknown { what, name }

@@ -92,7 +92,7 @@ pub enum Refusal {
     #[error("this chat can only be watched")]
     ReadOnly,
     /// Names are used once.
-    #[error("turn id `{0}` is empty or in use")]
+    #[error("turn id `{0}` is in use")]
     TurnIdUsed(TurnId),
     /// A turn with such a start could never end.
     #[error("startedAt: {0}")]

@@ -10,7 +10,7 @@ use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::session::{SessionLifecycle, SessionState};
 
-use super::{check_message, from_user, unknown};
+use super::{check_message, check_name, from_user, unknown};
 use crate::env::Env;
 use crate::refusal::Refusal;
 use crate::turns::elapsed;
@@ -66,9 +66,7 @@ pub(super) fn judge(
         ChatAction::PendingMessageSet(set) => {
             writable(chat)?;
             from_user(&set.message)?;
-            if set.id.as_str().is_empty() {
-                return Err(Refusal::Invalid("a waiting message has a name".to_owned()));
-            }
+            check_name("waiting message", set.id.as_str())?;
         }
         ChatAction::PendingMessageRemoved(removed) => {
             let waits = match removed.kind {
@@ -134,7 +132,8 @@ fn start_turn(env: &Env, place: &Place<'_>, start: &mut TurnStarted) -> Result<(
     writable(chat)?;
     let used = chat.turns.find(|turn| turn.id == start.turn_id).is_some()
         || place.earlier.contains(&start.turn_id);
-    if used || start.turn_id.as_str().is_empty() {
+    check_name("turn", start.turn_id.as_str())?;
+    if used {
         return Err(Refusal::TurnIdUsed(start.turn_id.clone()));
     }
     if let Some(id) = &start.queued_message_id {

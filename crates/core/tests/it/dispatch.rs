@@ -86,7 +86,7 @@ fn rejections_go_to_the_originator_with_a_reason() {
             c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "yesterday", "message": {"text": "x", "origin": {"kind": "user"}}}
                 c1: 16 rejected: startedAt: `yesterday` is not an RFC 3339 timestamp such as `2026-07-09T20:00:00.000Z`
             c1 ! s1.chat chat/turnStarted {"turnId": "", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "x", "origin": {"kind": "user"}}}
-                c1: 17 rejected: turn id `` is empty or in use
+                c1: 17 rejected: the name of a turn has 1 to 200 bytes
             c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "x", "origin": {"kind": "user"}, "model": {"id": "m"}}}
                 c1: 18 rejected: there is no model `m`
             c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "x", "origin": {"kind": "user"}}, "queuedMessageId": "m"}
@@ -104,7 +104,7 @@ fn rejections_go_to_the_originator_with_a_reason() {
             c1 ! s1.chat chat/pendingMessageRemoved {"kind": "steering", "id": "m"}
                 c1: 25 rejected: there is no waiting message `m`
             c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "", "message": {"text": "x", "origin": {"kind": "user"}}}
-                c1: 26 rejected: a waiting message has a name
+                c1: 26 rejected: the name of a waiting message has 1 to 200 bytes
             c1 ! s1.chat chat/draftChanged {"draft": {"text": "x", "origin": {"kind": "tool"}}}
                 c1: 27 rejected: a client can only send messages of kind `user`
             c1 ! s1.chat chat/workingDirectorySet {"directory": "file:///x"}
@@ -138,7 +138,7 @@ fn a_second_turn_is_refused() {
             agent s1 end t1
                 nothing
             c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "again", "origin": {"kind": "user"}}}
-                c1: 10 rejected: turn id `t1` is empty or in use
+                c1: 10 rejected: turn id `t1` is in use
         "#]],
     );
 }
