@@ -15,6 +15,15 @@ use crate::input::ConnectionId;
 use crate::policy;
 use crate::refusal::Failure;
 
+/// How a client that comes back is told what it missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CatchUp {
+    /// One by one, if the log has it all.
+    Replay,
+    /// By where things are now.
+    Snapshots,
+}
+
 impl Host {
     pub(crate) fn initialize(
         &mut self,
@@ -74,7 +83,6 @@ impl Host {
         })))
     }
 
-    /// With a replay if that is wanted and possible, else with snapshots.
     /// Never closes the connection: a client that fails here initializes on
     /// the same one (HSK-22).
     pub(crate) fn reconnect(
@@ -82,7 +90,7 @@ impl Host {
         connection: ConnectionId,
         id: &RequestId,
         params: ReconnectParams,
-        replay: bool,
+        how: CatchUp,
         out: &mut Effects,
     ) -> Result<(), RpcError> {
         if self.clients.client_of(connection).is_some() {
@@ -95,7 +103,7 @@ impl Host {
             return Err(unknown().into());
         }
         self.clients.attach(connection, &params.client_id, record);
-        if !replay || !self.can_replay(&params) {
+        if how == CatchUp::Snapshots || !self.can_replay(&params) {
             let snapshots = params
                 .subscriptions
                 .iter()

@@ -4,6 +4,7 @@ use agenthost_protocol::rpc::{ClientNotification, ClientRequest, ErrorCode, Requ
 
 use crate::effect::{Answer, Effect, Effects};
 use crate::env::Env;
+use crate::handshake::CatchUp;
 use crate::host::Host;
 use crate::input::{ConnectionId, Received};
 use crate::refusal::Failure;
@@ -38,7 +39,9 @@ impl Host {
                 }
             }
             Received::TooMuchMissed(id, params) => {
-                if let Err(error) = self.reconnect(connection, &id, *params, false, out) {
+                if let Err(error) =
+                    self.reconnect(connection, &id, *params, CatchUp::Snapshots, out)
+                {
                     out.fail(connection, &id, error);
                 }
             }
@@ -71,7 +74,7 @@ impl Host {
                 return self.initialize(connection, params, out).map(Some);
             }
             ClientRequest::Reconnect(params) => {
-                self.reconnect(connection, id, params, true, out)?;
+                self.reconnect(connection, id, params, CatchUp::Replay, out)?;
                 return Ok(None);
             }
             _ if self.clients.client_of(connection).is_none() => {

@@ -76,7 +76,10 @@ impl Driver {
                 break;
             };
             let mut batch = vec![first];
-            self.fill(&mut batch, pause.is_none());
+            self.fill_from_clients(&mut batch);
+            if pause.is_none() {
+                self.fill_from_agents(&mut batch);
+            }
             self.batch(batch)?;
             self.deliveries.flush()?;
         }
@@ -85,19 +88,21 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes what has come in the meantime, from clients and perhaps agents.
-    fn fill(&mut self, batch: &mut Vec<Event>, agents: bool) {
-        while batch.len() < BATCH {
-            match self.events.try_recv() {
-                Ok(event) => batch.push(event),
-                Err(_) => break,
-            }
+    /// Takes what clients have said in the meantime.
+    fn fill_from_clients(&mut self, batch: &mut Vec<Event>) {
+        while batch.len() < BATCH
+            && let Ok(event) = self.events.try_recv()
+        {
+            batch.push(event);
         }
-        while agents && batch.len() < BATCH {
-            match self.from_agents.try_recv() {
-                Ok(input) => batch.push(Event::Input(input)),
-                Err(_) => break,
-            }
+    }
+
+    /// Takes what agents have said in the meantime.
+    fn fill_from_agents(&mut self, batch: &mut Vec<Event>) {
+        while batch.len() < BATCH
+            && let Ok(input) = self.from_agents.try_recv()
+        {
+            batch.push(Event::Input(input));
         }
     }
 
@@ -105,11 +110,7 @@ impl Driver {
     fn finish(&mut self) -> Result<(), StoreError> {
         loop {
             let mut batch = Vec::new();
-            while batch.len() < BATCH
-                && let Ok(event) = self.events.try_recv()
-            {
-                batch.push(event);
-            }
+            self.fill_from_clients(&mut batch);
             if batch.is_empty() {
                 break;
             }
