@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use agenthost_protocol::chat::{
-    CancellationReason, ChatAction, ErrorPart, InputResponseKind, Message,
+    Answers, CancellationReason, ChatAction, ErrorPart, InputResponseKind, Message, ToolCallResult,
 };
 use agenthost_protocol::common::{ErrorInfo, ToolDefinition};
 use agenthost_protocol::ids::{ConfirmationOptionId, InputRequestId, ToolCallId, TurnId};
+use agenthost_protocol::session::ActiveClient;
 use agenthost_protocol::terminal::{TerminalAction, TerminalState};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
@@ -66,6 +67,24 @@ pub enum AgentCommand {
         request: InputRequestId,
         /// How.
         response: InputResponseKind,
+        /// With what, if it was accepted.
+        answers: Answers,
+    },
+    /// A client has carried out a tool call.
+    ToolCompleted {
+        /// The chat.
+        chat: Uri,
+        /// The turn.
+        turn: TurnId,
+        /// The call.
+        call: ToolCallId,
+        /// What it brought.
+        result: Box<ToolCallResult>,
+    },
+    /// The clients that offer tools to the session, with their tools.
+    ClientTools {
+        /// The clients.
+        clients: Vec<ActiveClient>,
     },
     /// Forget the turns of a chat after this one; `None`: all of them.
     Rewind {
@@ -87,8 +106,11 @@ impl AgentCommand {
             | AgentCommand::Cancel { chat, .. }
             | AgentCommand::Decide { chat, .. }
             | AgentCommand::Answer { chat, .. }
+            | AgentCommand::ToolCompleted { chat, .. }
             | AgentCommand::Rewind { chat, .. } => Some(chat),
-            AgentCommand::Open { .. } | AgentCommand::Close => None,
+            AgentCommand::Open { .. } | AgentCommand::ClientTools { .. } | AgentCommand::Close => {
+                None
+            }
         }
     }
 }

@@ -115,6 +115,7 @@ impl Host {
         self.originate(&session, removed, out);
         self.sync_session(&session, out);
         self.remove(chat, out);
+        self.sync_waiting(&session, chat, out);
         Ok(())
     }
 }

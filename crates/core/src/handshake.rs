@@ -10,6 +10,7 @@ use agenthost_protocol::version::Version;
 
 use crate::clients::ClientRecord;
 use crate::effect::{Answer, Effects, Write};
+use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::policy;
@@ -87,6 +88,7 @@ impl Host {
     /// the same one (HSK-22).
     pub(crate) fn reconnect(
         &mut self,
+        env: &Env,
         connection: ConnectionId,
         id: &RequestId,
         params: ReconnectParams,
@@ -111,7 +113,7 @@ impl Host {
                 .collect();
             let answer = Answer::Snapshots(ReconnectSnapshot { snapshots });
             out.answer(connection, id, answer);
-            self.leave_unwatched(&params.client_id, out);
+            self.leave_unwatched(env, &params.client_id, out);
             return Ok(());
         }
         let (channels, missing) = params
@@ -125,7 +127,7 @@ impl Host {
             missing,
         };
         out.answer(connection, id, answer);
-        self.leave_unwatched(&params.client_id, out);
+        self.leave_unwatched(env, &params.client_id, out);
         Ok(())
     }
 
@@ -142,10 +144,10 @@ impl Host {
         self.log_start <= seen && seen <= self.seq && params.subscriptions.iter().all(known)
     }
 
-    pub(crate) fn end_grace(&mut self, client: &ClientId, out: &mut Effects) {
+    pub(crate) fn end_grace(&mut self, env: &Env, client: &ClientId, out: &mut Effects) {
         if self.clients.forget(client) {
             out.write(Write::ClientForgotten(client.clone()));
-            self.leave_unwatched(client, out);
+            self.leave_unwatched(env, client, out);
         }
     }
 

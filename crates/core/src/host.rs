@@ -186,7 +186,7 @@ impl Host {
             } => self.receive(env, connection, message, out),
             Input::Disconnected { connection } => self.disconnect(connection, out),
             Input::Agent { session, event } => self.agent_event(env, &session, event, out),
-            Input::GraceEnded { client } => self.end_grace(&client, out),
+            Input::GraceEnded { client } => self.end_grace(env, &client, out),
             Input::Compacted { log_start } => self.log_start = log_start,
             Input::Restored { channel, loaded } => self.restore(env, &channel, loaded, out),
             Input::Quiet => self.let_go(),

@@ -6,6 +6,7 @@ use agenthost_protocol::uri::Uri;
 
 use crate::clients::Presence;
 use crate::effect::Effects;
+use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
 
@@ -13,6 +14,7 @@ impl Host {
     /// A client leaves a session when its last connection to it does (CLT-6).
     pub(crate) fn leave_if_unwatched(
         &mut self,
+        env: &Env,
         client: &ClientId,
         session: &Uri,
         out: &mut Effects,
@@ -29,20 +31,20 @@ impl Host {
             connection.is_some_and(|connection| connection.subscriptions.contains(session))
         });
         if !watches {
-            self.leave(client, session, out);
+            self.leave(env, client, session, out);
         }
     }
 
     /// A client leaves every session that it does not watch: it came back
     /// without asking for them, or it did not come back in time (CLT-7).
-    pub(crate) fn leave_unwatched(&mut self, client: &ClientId, out: &mut Effects) {
+    pub(crate) fn leave_unwatched(&mut self, env: &Env, client: &ClientId, out: &mut Effects) {
         for session in self.sessions.keys().cloned().collect::<Vec<_>>() {
-            self.leave_if_unwatched(client, &session, out);
+            self.leave_if_unwatched(env, client, &session, out);
         }
     }
 
     /// A session comes back from the log with clients that are forgotten.
-    pub(crate) fn drop_forgotten_clients(&mut self, session: &Uri, out: &mut Effects) {
+    pub(crate) fn drop_forgotten_clients(&mut self, env: &Env, session: &Uri, out: &mut Effects) {
         let Some(state) = self.session(session) else {
             return;
         };
@@ -52,11 +54,11 @@ impl Host {
             .cloned()
             .collect();
         for client in forgotten {
-            self.leave(&client, session, out);
+            self.leave(env, &client, session, out);
         }
     }
 
-    fn leave(&mut self, client: &ClientId, session: &Uri, out: &mut Effects) {
+    fn leave(&mut self, env: &Env, client: &ClientId, session: &Uri, out: &mut Effects) {
         let takes_part = self.session(session).is_some_and(|session| {
             let mut active = session.active_clients.iter();
             active.any(|active| active.client_id == *client)
@@ -67,6 +69,8 @@ impl Host {
         let removed = ActiveClientRemoved {
             client_id: client.clone(),
         };
-        self.originate(session, SessionAction::ActiveClientRemoved(removed), out);
+        let removed = SessionAction::ActiveClientRemoved(removed);
+        self.originate(session, removed.clone(), out);
+        self.react(env, session, &removed.into(), out);
     }
 }

@@ -14,6 +14,7 @@
 
 pub mod agent;
 mod chats;
+mod client_tools;
 mod clients;
 mod commit;
 mod dispatch;
@@ -34,6 +35,7 @@ mod subscribe;
 mod summary;
 mod turns;
 pub mod uris;
+mod waiting;
 
 pub use clients::{ClientRecord, Principal};
 pub use effect::{Answer, Effect, Effects, Recipient, Write};

@@ -5,6 +5,7 @@
 //! (DSP-14).
 
 mod chat;
+mod input;
 mod session;
 mod terminal;
 

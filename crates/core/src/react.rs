@@ -7,8 +7,11 @@
 use std::sync::Arc;
 
 use agenthost_protocol::action::Action;
-use agenthost_protocol::chat::{CancellationReason, ChatAction, PendingMessageKind};
+use agenthost_protocol::chat::{
+    ActiveTurn, Answers, CancellationReason, ChatAction, PendingMessageKind, ResponsePart,
+};
 use agenthost_protocol::common::SessionStatus;
+use agenthost_protocol::ids::InputRequestId;
 use agenthost_protocol::root::SessionSummaryChangedParams;
 use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::session::{
@@ -30,9 +33,13 @@ impl Host {
         match action {
             Action::Chat(action) => {
                 self.sync_chat(channel, out);
+                self.sync_waiting_of(channel, out);
                 self.react_chat(env, channel, action, out);
             }
-            Action::Session(_) => self.sync_session(channel, out),
+            Action::Session(action) => {
+                self.sync_session(channel, out);
+                self.react_session(env, channel, action, out);
+            }
             Action::Root(_)
             | Action::Terminal(_)
             | Action::Changeset(_)
@@ -41,6 +48,30 @@ impl Host {
             | Action::Canvas(_)
             | Action::Automations(_)
             | Action::AutomationRun(_) => {}
+        }
+    }
+
+    fn react_session(
+        &mut self,
+        env: &Env,
+        session: &Uri,
+        action: &SessionAction,
+        out: &mut Effects,
+    ) {
+        match action {
+            SessionAction::ActiveClientSet(_) => self.offer_client_tools(session, out),
+            SessionAction::ActiveClientRemoved(removed) => {
+                self.fail_calls_of(env, &removed.client_id, session, out);
+                self.offer_client_tools(session, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Brings what the session waits for up to date with a chat.
+    pub(crate) fn sync_waiting_of(&mut self, chat: &Uri, out: &mut Effects) {
+        if let Some(session) = self.owner(chat).cloned() {
+            self.sync_waiting(&session, chat, out);
         }
     }
 
@@ -94,6 +125,15 @@ impl Host {
                 };
                 self.decide(chat, &confirmed.target, decision, out);
             }
+            ChatAction::ToolCallComplete(complete) => {
+                let completed = AgentCommand::ToolCompleted {
+                    chat: chat.clone(),
+                    turn: complete.target.turn_id.clone(),
+                    call: complete.target.tool_call_id.clone(),
+                    result: Box::new(complete.result.clone()),
+                };
+                self.command(chat, completed, out);
+            }
             ChatAction::ToolCallResultConfirmed(confirmed) => {
                 let decision = if confirmed.approved {
                     Decision::ResultApproved
@@ -104,12 +144,13 @@ impl Host {
             }
             ChatAction::InputCompleted(completed) => {
                 let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
-                if let Some(turn) = turn.map(|turn| turn.id.clone()) {
+                if let Some(turn) = turn {
                     let answer = AgentCommand::Answer {
                         chat: chat.clone(),
-                        turn,
+                        turn: turn.id.clone(),
                         request: completed.request_id.clone(),
                         response: completed.response,
+                        answers: answers(turn, &completed.request_id),
                     };
                     self.command(chat, answer, out);
                 }
@@ -138,10 +179,10 @@ impl Host {
         self.command(chat, command, out);
     }
 
-    /// Asks something of the agent of a chat. After a restart the agent has to
-    /// be opened again first.
-    fn command(&mut self, chat: &Uri, command: AgentCommand, out: &mut Effects) {
-        let Some(session) = self.owner(chat).cloned() else {
+    /// Asks something of the agent of a session or a chat. After a restart the
+    /// agent has to be opened again first, and told of the tools of clients.
+    pub(crate) fn command(&mut self, channel: &Uri, command: AgentCommand, out: &mut Effects) {
+        let Some(session) = self.owner(channel).cloned() else {
             return;
         };
         let Some(state) = self.session(&session) else {
@@ -156,8 +197,11 @@ impl Host {
                 .unwrap_or_default(),
             config: state.config.as_ref().map(|config| config.values.clone()),
         };
+        let clients = state.active_clients.clone();
+        let tools = (!clients.is_empty()).then_some(AgentCommand::ClientTools { clients });
         let new = self.opened.insert(session.clone());
-        for command in new.then_some(open).into_iter().chain([command]) {
+        let first = new.then_some([Some(open), tools]);
+        for command in first.into_iter().flatten().flatten().chain([command]) {
             out.push(Effect::Agent {
                 session: session.clone(),
                 provider: provider.clone(),
@@ -252,4 +296,17 @@ impl Host {
             out,
         );
     }
+}
+
+/// The answers to a request that was just resolved: those that were shared,
+/// and over them those that came with the resolution (INP-5).
+fn answers(turn: &ActiveTurn, id: &InputRequestId) -> Answers {
+    let mut parts = turn.response_parts.items().rev();
+    let found = parts.find_map(|part| match part {
+        ResponsePart::InputRequest(part) if part.request.id == *id => Some(&part.request),
+        _ => None,
+    });
+    found
+        .and_then(|request| request.answers.clone())
+        .unwrap_or_default()
 }

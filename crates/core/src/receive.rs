@@ -40,7 +40,7 @@ impl Host {
             }
             Received::TooMuchMissed(id, params) => {
                 if let Err(error) =
-                    self.reconnect(connection, &id, *params, CatchUp::Snapshots, out)
+                    self.reconnect(env, connection, &id, *params, CatchUp::Snapshots, out)
                 {
                     out.fail(connection, &id, error);
                 }
@@ -49,7 +49,7 @@ impl Host {
             Received::Notification(_) if self.clients.client_of(connection).is_none() => {}
             Received::Notification(notification) => match *notification {
                 ClientNotification::Unsubscribe(params) => {
-                    self.unsubscribe(connection, &params.channel, out);
+                    self.unsubscribe(env, connection, &params.channel, out);
                 }
                 ClientNotification::DispatchAction(params) => {
                     self.dispatch(env, connection, params, out);
@@ -74,7 +74,7 @@ impl Host {
                 return self.initialize(connection, params, out).map(Some);
             }
             ClientRequest::Reconnect(params) => {
-                self.reconnect(connection, id, params, CatchUp::Replay, out)?;
+                self.reconnect(env, connection, id, params, CatchUp::Replay, out)?;
                 return Ok(None);
             }
             _ if self.clients.client_of(connection).is_none() => {

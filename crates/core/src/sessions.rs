@@ -86,6 +86,7 @@ impl Host {
         self.notify_root(HostNotification::SessionAdded(Box::new(added)), out);
         self.count_sessions(out);
         self.opened.insert(session.clone());
+        let opened = session.clone();
         let config = params.config;
         out.push(Effect::Agent {
             session,
@@ -95,6 +96,12 @@ impl Host {
                 config,
             }),
         });
+        if self
+            .session(&opened)
+            .is_some_and(|session| !session.active_clients.is_empty())
+        {
+            self.offer_client_tools(&opened, out);
+        }
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 
 use crate::effect::{Answer, Effects};
+use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::refusal::Failure;
@@ -83,6 +84,7 @@ impl Host {
 
     pub(crate) fn unsubscribe(
         &mut self,
+        env: &Env,
         connection: ConnectionId,
         channel: &Uri,
         out: &mut Effects,
@@ -94,7 +96,7 @@ impl Host {
             subscriber.subscriptions.remove(channel);
         }
         if let Some(client) = self.clients.client_of(connection).cloned() {
-            self.leave_if_unwatched(&client, channel, out);
+            self.leave_if_unwatched(env, &client, channel, out);
         }
     }
 

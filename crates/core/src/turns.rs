@@ -23,6 +23,7 @@ use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::{Held, Host};
 use crate::input::Loaded;
+use crate::waiting;
 
 impl Host {
     pub(crate) fn agent_event(
@@ -48,7 +49,7 @@ impl Host {
             // An agent has no business in the chats of others.
             AgentEvent::Chat { chat, .. } | AgentEvent::TurnEnded { chat, .. }
                 if self.owner(&chat) != Some(session) => {}
-            AgentEvent::Chat { chat, action } => self.agent_action(&chat, *action, out),
+            AgentEvent::Chat { chat, action } => self.agent_action(env, &chat, *action, out),
             AgentEvent::TurnEnded { chat, turn, error } => {
                 self.end_turn(env, &chat, &turn, error, out);
             }
@@ -98,7 +99,7 @@ impl Host {
 
     /// An agent may do what only the host may, and only in a turn that is
     /// still running: what comes late is dropped (TUR-16).
-    fn agent_action(&mut self, chat: &Uri, action: ChatAction, out: &mut Effects) {
+    fn agent_action(&mut self, env: &Env, chat: &Uri, action: ChatAction, out: &mut Effects) {
         let agents = action.info().dispatcher == Dispatcher::Host
             || matches!(
                 action,
@@ -109,8 +110,19 @@ impl Host {
         if !agents || ends || late {
             return;
         }
+        let matters = waiting::matters(&action);
+        let stamped = matches!(
+            action,
+            ChatAction::ToolCallStart(_) | ChatAction::ToolCallReady(_)
+        );
         if self.originate(chat, Action::Chat(action), out) {
             self.sync_chat(chat, out);
+            if matters {
+                self.sync_waiting_of(chat, out);
+            }
+            if stamped {
+                self.fail_stray_calls(env, chat, out);
+            }
         }
     }
 
@@ -152,6 +164,7 @@ impl Host {
         self.originate(chat, action, out);
         self.clear_activity(chat, out);
         self.sync_chat(chat, out);
+        self.sync_waiting_of(chat, out);
         if !failed {
             self.start_queued(env, chat, out);
         }
@@ -233,7 +246,7 @@ impl Host {
                     let failed = SessionAction::CreationFailed(CreationFailed { error });
                     self.originate(channel, failed, out);
                 }
-                self.drop_forgotten_clients(channel, out);
+                self.drop_forgotten_clients(env, channel, out);
                 self.sync_session(channel, out);
             }
             ChannelState::Terminal(terminal)

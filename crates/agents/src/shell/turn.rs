@@ -246,7 +246,9 @@ impl Turn {
                     | AgentCommand::Prompt { .. }
                     | AgentCommand::Resume { .. }
                     | AgentCommand::Cancel { .. }
-                    | AgentCommand::Answer { .. },
+                    | AgentCommand::Answer { .. }
+                    | AgentCommand::ToolCompleted { .. }
+                    | AgentCommand::ClientTools { .. },
                 ) => {}
             }
         }

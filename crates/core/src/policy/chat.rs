@@ -5,12 +5,12 @@ use agenthost_protocol::chat::{
     ConfirmationReason, ErrorPart, PendingMessageKind, ResponsePart, ToolCall, ToolCallConfirmed,
     ToolCallContributor, ToolCallTarget, TurnStarted, TurnState,
 };
-use agenthost_protocol::ids::{ClientId, InputRequestId, TurnId};
+use agenthost_protocol::ids::{ClientId, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::session::{SessionLifecycle, SessionState};
 
-use super::{check_message, check_name, from_user, unknown};
+use super::{check_message, check_name, from_user, input, unknown};
 use crate::env::Env;
 use crate::refusal::Refusal;
 use crate::turns::elapsed;
@@ -88,8 +88,8 @@ pub(super) fn judge(
                 from_user(draft)?;
             }
         }
-        ChatAction::InputAnswerChanged(change) => open_request(chat, &change.request_id)?,
-        ChatAction::InputCompleted(completed) => open_request(chat, &completed.request_id)?,
+        ChatAction::InputAnswerChanged(change) => input::judge_answer(chat, change)?,
+        ChatAction::InputCompleted(completed) => input::judge_completion(chat, completed)?,
         ChatAction::WorkingDirectorySet(_) | ChatAction::WorkingDirectoryRemoved(_) => {
             return Err(Refusal::Unsupported("several working directories"));
         }
@@ -251,18 +251,5 @@ fn carried_out_by(
             _ => Err(Refusal::NotOwner(target.tool_call_id.clone())),
         },
         _ => Err(not_waiting(target)),
-    }
-}
-
-fn open_request(chat: &ChatState, id: &InputRequestId) -> Result<(), Refusal> {
-    let turn = chat.active_turn.as_ref();
-    let open = turn.is_some_and(|turn| {
-        let position = turn.response_parts.position_of_open_input(id.as_str());
-        position.is_some()
-    });
-    if open {
-        Ok(())
-    } else {
-        Err(unknown("open request", id))
     }
 }

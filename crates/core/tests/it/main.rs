@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod asking;
 mod chats;
 mod dispatch;
 mod handshake;

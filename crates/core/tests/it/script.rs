@@ -386,9 +386,21 @@ fn render_command(command: &AgentCommand) -> String {
         AgentCommand::Cancel { turn, .. } => format!("cancel {turn}"),
         AgentCommand::Decide { call, decision, .. } => format!("decide {call} {decision:?}"),
         AgentCommand::Answer {
-            request, response, ..
+            request,
+            response,
+            answers,
+            ..
         } => {
-            format!("answer {request} {}", response.as_str())
+            let answers = wire_json(answers);
+            format!("answer {request} {} {answers}", response.as_str())
+        }
+        AgentCommand::ToolCompleted { call, result, .. } => {
+            format!("completed {call} {}", result.success)
+        }
+        AgentCommand::ClientTools { clients } => {
+            let tools = clients.iter().flat_map(|client| &client.tools);
+            let names: Vec<_> = tools.map(|tool| tool.name.as_str()).collect();
+            format!("tools [{}]", names.join(", "))
         }
         AgentCommand::Rewind { last, .. } => format!("rewind to {last:?}"),
         AgentCommand::Close => "close".to_owned(),

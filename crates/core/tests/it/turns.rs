@@ -90,23 +90,25 @@ fn a_tool_call_is_approved_by_another_client() {
                 c1, c2: 7 s1.chat chat/toolCallReady {"options":[{"id":"once","label":"Once","kind":"approve"},{"id":"no","label":"No","kind":"deny"}],"turnId":"t1","toolCallId":"c","invocationMessage":"Run ls","toolInput":"ls"}
                 c1: 8 s1 session/chatUpdated {"changes":{"status":24},"chat":"s1.chat"}
                 c1: root/sessionSummaryChanged {"changes":{"status":24,"chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":24}]},"session":"s1"}
+                c1: 9 s1 session/inputNeededSet {"request":{"kind":"toolConfirmation","id":"confirm:c@s1.chat","chat":"s1.chat","turnId":"t1","toolCall":{"status":"pending-confirmation","toolCallId":"c","toolName":"sh","displayName":"Shell","invocationMessage":"Run ls","toolInput":"ls","options":[{"id":"once","label":"Once","kind":"approve"},{"id":"no","label":"No","kind":"deny"}]}}}
             c2 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": true, "selectedOptionId": "no"}
-                c2: 9 rejected: the option and the decision contradict each other
+                c2: 10 rejected: the option and the decision contradict each other
             c2 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": true, "selectedOptionId": "x"}
-                c2: 10 rejected: there is no option `x`
+                c2: 11 rejected: there is no option `x`
             c2 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": true, "editedToolInput": "rm"}
-                c2: 11 rejected: the arguments can't be edited
+                c2: 12 rejected: the arguments can't be edited
             c2 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": true, "selectedOptionId": "once", "confirmed": "not-needed"}
-                c1, c2: 12 s1.chat by b chat/toolCallConfirmed {"selectedOptionId":"once","turnId":"t1","toolCallId":"c","approved":true,"confirmed":"user-action"}
-                c1: 13 s1 session/chatUpdated {"changes":{"status":8},"chat":"s1.chat"}
+                c1, c2: 13 s1.chat by b chat/toolCallConfirmed {"selectedOptionId":"once","turnId":"t1","toolCallId":"c","approved":true,"confirmed":"user-action"}
+                c1: 14 s1 session/chatUpdated {"changes":{"status":8},"chat":"s1.chat"}
                 c1: root/sessionSummaryChanged {"changes":{"status":8,"chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":8}]},"session":"s1"}
+                c1: 15 s1 session/inputNeededRemoved {"id":"confirm:c@s1.chat"}
                 agent s1: decide c Approved { option: Some("once"), edited_input: None }
             c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": false}
-                c1: 14 rejected: tool call `c` does not wait for this
+                c1: 16 rejected: tool call `c` does not wait for this
             c1 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "I did"}}
-                c1: 15 rejected: tool call `c` is not carried out by this client
+                c1: 17 rejected: tool call `c` is not carried out by this client
             agent s1 chat/toolCallComplete {"turnId": "t1", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "Ran ls"}}
-                c1, c2: 16 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Ran ls"},"turnId":"t1","toolCallId":"c"}
+                c1, c2: 18 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Ran ls"},"turnId":"t1","toolCallId":"c"}
         "#]],
     );
 }

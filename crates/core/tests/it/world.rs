@@ -20,6 +20,7 @@ use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapability};
 use agenthost_protocol::rpc::{ClientNotification, RequestId};
 use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Json;
 
 use crate::log::{Log, cut};
 
@@ -249,6 +250,37 @@ impl World {
         all
     }
 
+    /// What sessions say they wait for is what their chats wait for (AGG-1,
+    /// AGG-4).
+    fn check_waiting(&self) {
+        for (session, state) in &self.log.channels {
+            let ChannelState::Session(state) = state else {
+                continue;
+            };
+            let said = serde_json::to_value(&state.input_needed).unwrap();
+            let mut said: Vec<_> = said
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(waits_for)
+                .collect();
+            let mut found = Vec::new();
+            for chat in state.chats.items() {
+                let chat = &self.log.channels[&chat.resource];
+                let json = serde_json::to_value(chat).unwrap();
+                let parts = json["activeTurn"]["responseParts"].as_array();
+                found.extend(parts.into_iter().flatten().filter_map(|part| {
+                    let name = blocks(part)?;
+                    Some((json["resource"].to_string(), name))
+                }));
+            }
+            said.sort();
+            found.sort();
+            found.dedup();
+            assert_eq!(said, found, "{session} waits for something else");
+        }
+    }
+
     /// Every mirror shows what the host has, and the host what the log has.
     pub(crate) fn check_mirrors(&self) {
         for (channel, logged) in &self.log.channels {
@@ -258,6 +290,7 @@ impl World {
             let expected = cut(logged, here.earlier.len());
             assert_eq!(*here, expected, "the host and the log differ on {channel}");
         }
+        self.check_waiting();
         for (connection, mirror) in &self.clients {
             for (channel, state) in &mirror.channels {
                 let host = self.log.channels.get(channel);
@@ -270,6 +303,28 @@ impl World {
             }
         }
     }
+}
+
+/// The chat and the name of what an entry of `inputNeeded` is about.
+fn waits_for(entry: &Json) -> (String, String) {
+    let name = match entry["kind"].as_str().unwrap() {
+        "chatInput" => &entry["request"]["id"],
+        _ => &entry["toolCall"]["toolCallId"],
+    };
+    (entry["chat"].to_string(), name.to_string())
+}
+
+/// The name of a part, if a session has to say that it waits for it.
+fn blocks(part: &Json) -> Option<String> {
+    let call = &part["toolCall"];
+    let waits = match call["status"].as_str() {
+        Some("pending-confirmation" | "pending-result-confirmation" | "auth-required") => true,
+        Some("running") => call["contributor"]["kind"] == "client",
+        Some(_) => false,
+        None => part["kind"] == "inputRequest" && part.get("response").is_none(),
+    };
+    let name = call.get("toolCallId").unwrap_or(&part["request"]["id"]);
+    waits.then(|| name.to_string())
 }
 
 /// No action carries what a session is doing: a snapshot derives it, and a

@@ -1,0 +1,138 @@
+//! Tools that clients carry out, and what becomes of them when a client is
+//! gone.
+
+use agenthost_protocol::chat::{
+    ChatAction, ConfirmationReason, ResponsePart, ToolCall, ToolCallComplete, ToolCallContributor,
+    ToolCallQuestion, ToolCallReady, ToolCallResult, ToolCallTarget,
+};
+use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::text::MaybeMarkdown;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Json;
+
+use crate::agent::AgentCommand;
+use crate::effect::Effects;
+use crate::env::Env;
+use crate::host::Host;
+
+/// A call that a client was to carry out and never will.
+struct Orphan {
+    target: ToolCallTarget,
+    display_name: String,
+    /// Whether its arguments are still being written. Such a call can't be
+    /// completed before they are (CLT-9).
+    streaming: bool,
+}
+
+impl Host {
+    /// Tells the agent what tools the clients of its session offer (CLT-2).
+    pub(crate) fn offer_client_tools(&mut self, session: &Uri, out: &mut Effects) {
+        let Some(state) = self.session(session) else {
+            return;
+        };
+        let clients = state.active_clients.clone();
+        if self.opened.contains(session) {
+            self.command(session, AgentCommand::ClientTools { clients }, out);
+        }
+    }
+
+    /// Fails what a client that has left was to carry out, in every chat of
+    /// the session (CLT-8).
+    pub(crate) fn fail_calls_of(
+        &mut self,
+        env: &Env,
+        client: &ClientId,
+        session: &Uri,
+        out: &mut Effects,
+    ) {
+        let chats = self.session(session).map(|session| session.chats.clone());
+        for chat in chats.iter().flat_map(|chats| chats.items()) {
+            self.fail_orphans(env, &chat.resource, |owner| owner == client, out);
+        }
+    }
+
+    /// Fails calls of a chat whose client is not there any more (CLT-12).
+    pub(crate) fn fail_stray_calls(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
+        let session = self.owner(chat).and_then(|session| self.session(session));
+        let active: Vec<_> = session
+            .iter()
+            .flat_map(|session| &session.active_clients)
+            .map(|active| active.client_id.clone())
+            .collect();
+        self.fail_orphans(env, chat, |owner| !active.contains(owner), out);
+    }
+
+    fn fail_orphans(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        is_gone: impl Fn(&ClientId) -> bool,
+        out: &mut Effects,
+    ) {
+        for orphan in self.orphans(chat, is_gone) {
+            let message = format!("The client that was to run {} is gone", orphan.display_name);
+            if orphan.streaming {
+                let ready = ChatAction::ToolCallReady(Box::new(ToolCallReady {
+                    target: orphan.target.clone(),
+                    contributor: None,
+                    intention: None,
+                    invocation_message: MaybeMarkdown::Plain(orphan.display_name.clone()),
+                    tool_input: None,
+                    question: ToolCallQuestion::default(),
+                    confirmed: Some(ConfirmationReason::NotNeeded),
+                }));
+                self.originate(chat, ready, out);
+            }
+            let failed = ChatAction::ToolCallComplete(Box::new(ToolCallComplete {
+                target: orphan.target,
+                result: ToolCallResult {
+                    success: false,
+                    past_tense_message: MaybeMarkdown::Plain(message.clone()),
+                    content: None,
+                    structured_content: None,
+                    error: Some(Json::from_iter([("message", message)])),
+                },
+                requires_result_confirmation: None,
+            }));
+            if self.originate(chat, failed.clone(), out) {
+                self.react(env, chat, &failed.into(), out);
+            }
+        }
+    }
+
+    fn orphans(&self, chat: &Uri, is_gone: impl Fn(&ClientId) -> bool) -> Vec<Orphan> {
+        let Some(turn) = self.chat(chat).and_then(|chat| chat.active_turn.as_ref()) else {
+            return Vec::new();
+        };
+        let parts = turn.response_parts.items();
+        parts
+            .filter_map(|part| {
+                let ResponsePart::ToolCall(part) = part else {
+                    return None;
+                };
+                let head = part.tool_call.head()?;
+                let Some(ToolCallContributor::Client(owner)) = &head.contributor else {
+                    return None;
+                };
+                let streaming = match &part.tool_call {
+                    ToolCall::Streaming(_) => true,
+                    ToolCall::PendingConfirmation(_) | ToolCall::Running(_) => false,
+                    ToolCall::AuthRequired(_)
+                    | ToolCall::PendingResultConfirmation(_)
+                    | ToolCall::Completed(_)
+                    | ToolCall::Cancelled(_)
+                    | ToolCall::Unknown(_) => return None,
+                };
+                is_gone(&owner.client_id).then(|| Orphan {
+                    target: ToolCallTarget {
+                        turn_id: turn.id.clone(),
+                        tool_call_id: head.tool_call_id.clone(),
+                        meta: head.meta.clone(),
+                    },
+                    display_name: head.display_name.clone(),
+                    streaming,
+                })
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,209 @@
+//! Answers to questions that an agent asked.
+
+use agenthost_protocol::chat::{
+    Answer, AnswerValue, Answers, ChatState, Choice, InputAnswerChanged, InputCompleted,
+    InputRequest, InputResponseKind, Question, QuestionBase, ResponsePart,
+};
+use agenthost_protocol::ids::{ChoiceId, InputRequestId};
+use agenthost_protocol::number::Number;
+
+use super::unknown;
+use crate::refusal::Refusal;
+
+/// A draft may be unfinished, but it has to be of the right kind.
+pub(super) fn judge_answer(chat: &ChatState, change: &InputAnswerChanged) -> Result<(), Refusal> {
+    let request = open_request(chat, &change.request_id)?;
+    let question = question(request, change.question_id.as_str())?;
+    match &change.answer {
+        None | Some(Answer::Skipped(_)) => Ok(()),
+        Some(Answer::Draft(answer)) => fits(question, &answer.value),
+        Some(Answer::Submitted(answer)) => satisfies(question, &answer.value),
+    }
+}
+
+/// What is accepted is complete, and as it was asked for (INP-5, INP-7).
+pub(super) fn judge_completion(
+    chat: &ChatState,
+    completed: &InputCompleted,
+) -> Result<(), Refusal> {
+    let request = open_request(chat, &completed.request_id)?;
+    if completed.response != InputResponseKind::Accept {
+        return Ok(());
+    }
+    for name in completed.answers.iter().flat_map(Answers::keys) {
+        question(request, name.as_str())?;
+    }
+    for question in request.questions.iter().flatten() {
+        let Some(base) = base(question) else {
+            continue;
+        };
+        let given = completed.answers.as_ref();
+        let given = given.and_then(|answers| answers.get(&base.id));
+        let shared = request.answers.as_ref();
+        let answer = given.or_else(|| shared?.get(&base.id));
+        match answer {
+            Some(Answer::Submitted(answer)) => satisfies(question, &answer.value)?,
+            Some(Answer::Draft(_) | Answer::Skipped(_)) | None => {
+                if base.required == Some(true) {
+                    return Err(invalid(base, "needs an answer"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn open_request<'a>(
+    chat: &'a ChatState,
+    id: &InputRequestId,
+) -> Result<&'a InputRequest, Refusal> {
+    let parts = chat.active_turn.as_ref().map(|turn| &turn.response_parts);
+    let open = parts.and_then(|parts| parts.item(parts.position_of_open_input(id.as_str())?));
+    match open {
+        Some(ResponsePart::InputRequest(part)) => Ok(&part.request),
+        _ => Err(unknown("open request", id)),
+    }
+}
+
+fn question<'a>(request: &'a InputRequest, name: &str) -> Result<&'a Question, Refusal> {
+    let mut questions = request.questions.iter().flatten();
+    let found = questions.find(|question| match question {
+        Question::Unknown(unknown) => unknown.text("id") == Some(name),
+        known => base(known).is_some_and(|base| base.id.as_str() == name),
+    });
+    found.ok_or_else(|| unknown("question", name))
+}
+
+fn base(question: &Question) -> Option<&QuestionBase> {
+    match question {
+        Question::Text(question) => Some(&question.base),
+        Question::Number(question) | Question::Integer(question) => Some(&question.base),
+        Question::Boolean(question) => Some(&question.base),
+        Question::SingleSelect(question) => Some(&question.base),
+        Question::MultiSelect(question) => Some(&question.base),
+        Question::Unknown(_) => None,
+    }
+}
+
+fn invalid(base: &QuestionBase, problem: &str) -> Refusal {
+    let name: String = base.id.as_str().chars().take(60).collect();
+    Refusal::Invalid(format!("question `{name}` {problem}"))
+}
+
+/// Whether a value is of the kind that a question asks for. About a question
+/// of a newer version nothing is known.
+fn fits(question: &Question, value: &AnswerValue) -> Result<(), Refusal> {
+    let (base, expected, fits) = match question {
+        Question::Text(q) => (&q.base, "text", matches!(value, AnswerValue::Text(_))),
+        Question::Number(q) | Question::Integer(q) => {
+            (&q.base, "a number", matches!(value, AnswerValue::Number(_)))
+        }
+        Question::Boolean(q) => {
+            let fits = matches!(value, AnswerValue::Boolean(_));
+            (&q.base, "yes or no", fits)
+        }
+        Question::SingleSelect(q) => {
+            let fits = matches!(value, AnswerValue::Selected(_));
+            (&q.base, "one choice", fits)
+        }
+        Question::MultiSelect(q) => {
+            let fits = matches!(value, AnswerValue::SelectedMany(_));
+            (&q.base, "choices", fits)
+        }
+        Question::Unknown(_) => return Ok(()),
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err(invalid(base, &format!("asks for {expected}")))
+    }
+}
+
+/// Whether a value is an answer, with all that the question says about it.
+fn satisfies(question: &Question, value: &AnswerValue) -> Result<(), Refusal> {
+    fits(question, value)?;
+    match (question, value) {
+        (Question::Text(question), AnswerValue::Text(text)) => {
+            // Lengths count as a browser counts them.
+            let length = text.value.encode_utf16().count() as u64;
+            within(
+                &question.base,
+                length,
+                question.min,
+                question.max,
+                "characters",
+            )
+        }
+        (Question::Number(question), AnswerValue::Number(number)) => {
+            in_range(&question.base, number.value, question.min, question.max)
+        }
+        (Question::Integer(question), AnswerValue::Number(number)) => {
+            if number.value.0.fract() != 0.0 {
+                return Err(invalid(&question.base, "asks for a whole number"));
+            }
+            in_range(&question.base, number.value, question.min, question.max)
+        }
+        (Question::SingleSelect(question), AnswerValue::Selected(chosen)) => {
+            let free = question.allow_freeform_input == Some(true)
+                && chosen
+                    .freeform_values
+                    .as_ref()
+                    .is_some_and(|text| !text.is_empty());
+            if free || offered(&question.options, &chosen.value) {
+                return Ok(());
+            }
+            Err(invalid(&question.base, "has no such choice"))
+        }
+        (Question::MultiSelect(question), AnswerValue::SelectedMany(chosen)) => {
+            let free = chosen.freeform_values.as_ref().map_or(0, Vec::len);
+            if free > 0 && question.allow_freeform_input != Some(true) {
+                return Err(invalid(&question.base, "has no room for text"));
+            }
+            if !chosen.value.iter().all(|id| offered(&question.options, id)) {
+                return Err(invalid(&question.base, "has no such choice"));
+            }
+            let count = (chosen.value.len() + free) as u64;
+            within(&question.base, count, question.min, question.max, "choices")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn offered(options: &[Choice], id: &ChoiceId) -> bool {
+    options.iter().any(|option| option.id == *id)
+}
+
+fn within(
+    base: &QuestionBase,
+    count: u64,
+    min: Option<u64>,
+    max: Option<u64>,
+    what: &str,
+) -> Result<(), Refusal> {
+    match (min, max) {
+        (Some(min), _) if count < min => {
+            Err(invalid(base, &format!("asks for at least {min} {what}")))
+        }
+        (_, Some(max)) if count > max => {
+            Err(invalid(base, &format!("asks for at most {max} {what}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn in_range(
+    base: &QuestionBase,
+    Number(value): Number,
+    min: Option<Number>,
+    max: Option<Number>,
+) -> Result<(), Refusal> {
+    match (min, max) {
+        (Some(Number(min)), _) if value < min => {
+            Err(invalid(base, &format!("asks for at least {min}")))
+        }
+        (_, Some(Number(max))) if value > max => {
+            Err(invalid(base, &format!("asks for at most {max}")))
+        }
+        _ => Ok(()),
+    }
+}

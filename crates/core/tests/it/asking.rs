@@ -1,0 +1,179 @@
+//! Questions, and tools that clients carry out.
+
+use expect_test::expect;
+
+use crate::script::check;
+
+const QUESTIONS: &str = r#"{"request": {"id": "r", "questions": [
+    {"kind": "text", "id": "name", "message": "Name?", "required": true, "min": 2, "max": 5},
+    {"kind": "integer", "id": "age", "message": "Age?", "min": 0, "max": 150},
+    {"kind": "boolean", "id": "sure", "message": "Sure?"},
+    {"kind": "single-select", "id": "one", "message": "One?", "options": [{"id": "a", "label": "A"}]},
+    {"kind": "multi-select", "id": "many", "message": "Many?", "max": 1, "options": [{"id": "a", "label": "A"}, {"id": "b", "label": "B"}]}
+]}}"#;
+
+fn answer(question: &str, state: &str, value: &str) -> String {
+    format!(
+        r#"c1 ! s1.chat chat/inputAnswerChanged {{"requestId": "r", "questionId": "{question}", "answer": {{"state": "{state}", "value": {value}}}}}"#
+    )
+}
+
+/// INP-1 to INP-7, INP-9, INP-10; the rows of table 7.1.
+#[test]
+fn questions_are_answered_as_they_were_asked() {
+    let questions = QUESTIONS.replace('\n', " ");
+    let script = [
+        r#"- c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 createSession s1
+        - agent s1 opened
+        - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - c1 subscribe s1.chat"#
+            .to_owned(),
+        format!("- agent s1 chat/inputRequested {questions}"),
+        r#"c1 ! s1.chat chat/inputAnswerChanged {"requestId": "x", "questionId": "name"}"#.to_owned(),
+        r#"c1 ! s1.chat chat/inputAnswerChanged {"requestId": "r", "questionId": "x"}"#.to_owned(),
+        answer("name", "draft", r#"{"kind": "number", "value": 3}"#),
+        answer("name", "draft", r#"{"kind": "text", "value": "x"}"#),
+        answer("name", "submitted", r#"{"kind": "text", "value": "x"}"#),
+        answer("name", "submitted", r#"{"kind": "text", "value": "longer"}"#),
+        answer("age", "submitted", r#"{"kind": "number", "value": 1.5}"#),
+        answer("age", "submitted", r#"{"kind": "number", "value": 200}"#),
+        answer("sure", "submitted", r#"{"kind": "text", "value": "yes"}"#),
+        answer("one", "submitted", r#"{"kind": "selected", "value": "z"}"#),
+        answer("many", "submitted", r#"{"kind": "selected-many", "value": ["a", "b"]}"#),
+        answer("many", "submitted", r#"{"kind": "selected-many", "value": ["a"]}"#),
+        r#"c1 ! s1.chat chat/inputCompleted {"requestId": "r", "response": "accept"}"#.to_owned(),
+        r#"c1 ! s1.chat chat/inputCompleted {"requestId": "r", "response": "accept", "answers": {"name": {"state": "submitted", "value": {"kind": "text", "value": "Ada"}}}}"#.to_owned(),
+        r#"c1 ! s1.chat chat/inputCompleted {"requestId": "r", "response": "cancel"}"#.to_owned(),
+        "agent s1 end t1".to_owned(),
+    ]
+    .join("\n");
+    check(&script, expect![[r#"
+        c1 ! s1.chat chat/inputAnswerChanged {"requestId": "x", "questionId": "name"}
+            c1: 9 rejected: there is no open request `x`
+        c1 ! s1.chat chat/inputAnswerChanged {"requestId": "r", "questionId": "x"}
+            c1: 10 rejected: there is no question `x`
+        c1 ! s1.chat chat/inputAnswerChanged {"requestId": "r", "questionId": "name", "answer": {"state": "draft", "value": {"kind": "number", "value": 3}}}
+            c1: 11 rejected: question `name` asks for text
+        c1 ! s1.chat chat/inputAnswerChanged {"requestId": "r", "questionId": "name", "answer": {"state": "draft", "value": {"kind": "text", "value": "x"}}}
+            c1: 12 s1.chat by a chat/inputAnswerChanged {"answer":{"state":"draft","value":{"kind":"text","value":"x"}},"requestId":"r","questionId":"name"}
+        c1 ! s1.chat chat/inputAnswerChanged {"requestId": "r", "questionId": "name", "answer": {"state": "submitted", "value": {"kind": "text", "value": "x"}}}
+            c1: 14 rejected: question `name` asks for at least 2 characters
+        c1 ! s1.chat chat/inputAnswerChanged {"requestId": "r", "questionId": "name", "answer": {"state": "submitted", "value": {"kind": "text", "value": "longer"}}}
+            c1: 15 rejected: question `name` asks for at most 5 characters
+        c1 ! s1.chat chat/inputAnswerChanged {"requestId": "r", "questionId": "age", "answer": {"state": "submitted", "value": {"kind": "number", "value": 1.5}}}
+            c1: 16 rejected: question `age` asks for a whole number
+        c1 ! s1.chat chat/inputAnswerChanged {"requestId": "r", "questionId": "age", "answer": {"state": "submitted", "value": {"kind": "number", "value": 200}}}
+            c1: 17 rejected: question `age` asks for at most 150
+        c1 ! s1.chat chat/inputAnswerChanged {"requestId": "r", "questionId": "sure", "answer": {"state": "submitted", "value": {"kind": "text", "value": "yes"}}}
+            c1: 18 rejected: question `sure` asks for yes or no
+        c1 ! s1.chat chat/inputAnswerChanged {"requestId": "r", "questionId": "one", "answer": {"state": "submitted", "value": {"kind": "selected", "value": "z"}}}
+            c1: 19 rejected: question `one` has no such choice
+        c1 ! s1.chat chat/inputAnswerChanged {"requestId": "r", "questionId": "many", "answer": {"state": "submitted", "value": {"kind": "selected-many", "value": ["a", "b"]}}}
+            c1: 20 rejected: question `many` asks for at most 1 choices
+        c1 ! s1.chat chat/inputAnswerChanged {"requestId": "r", "questionId": "many", "answer": {"state": "submitted", "value": {"kind": "selected-many", "value": ["a"]}}}
+            c1: 21 s1.chat by a chat/inputAnswerChanged {"answer":{"state":"submitted","value":{"kind":"selected-many","value":["a"]}},"requestId":"r","questionId":"many"}
+        c1 ! s1.chat chat/inputCompleted {"requestId": "r", "response": "accept"}
+            c1: 23 rejected: question `name` needs an answer
+        c1 ! s1.chat chat/inputCompleted {"requestId": "r", "response": "accept", "answers": {"name": {"state": "submitted", "value": {"kind": "text", "value": "Ada"}}}}
+            c1: 24 s1.chat by a chat/inputCompleted {"answers":{"name":{"state":"submitted","value":{"kind":"text","value":"Ada"}}},"requestId":"r","response":"accept"}
+            agent s1: answer r accept {"name":{"state":"submitted","value":{"kind":"text","value":"Ada"}},"many":{"state":"submitted","value":{"kind":"selected-many","value":["a"]}}}
+        c1 ! s1.chat chat/inputCompleted {"requestId": "r", "response": "cancel"}
+            c1: 27 rejected: there is no open request `r`
+        agent s1 end t1
+            c1: 28 s1.chat chat/turnComplete {"duration":0,"turnId":"t1"}
+    "#]]);
+}
+
+/// TUR-13, AGG-4: what is open at the end of a turn is open no more.
+#[test]
+fn a_question_ends_with_its_turn() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 createSession s1
+        - agent s1 opened
+        - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - c1 subscribe s1
+        agent s1 chat/inputRequested {"request": {"id": "r", "message": "Go on?"}}
+        c1 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 0}
+        c1 ! s1.chat chat/inputCompleted {"requestId": "r", "response": "accept"}
+        "#,
+        expect![[r#"
+            agent s1 chat/inputRequested {"request": {"id": "r", "message": "Go on?"}}
+                c1: 7 s1 session/chatUpdated {"changes":{"status":24},"chat":"s1.chat"}
+                c1: 8 s1 session/inputNeededSet {"request":{"kind":"chatInput","id":"input:r@s1.chat","chat":"s1.chat","request":{"id":"r","message":"Go on?"}}}
+            c1 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 0}
+                c1: 10 s1 session/chatUpdated {"changes":{"status":1,"modifiedAt":"2026-01-05T09:00:00.000Z"},"chat":"s1.chat"}
+                c1: 11 s1 session/inputNeededRemoved {"id":"input:r@s1.chat"}
+                agent s1: cancel t1
+            c1 ! s1.chat chat/inputCompleted {"requestId": "r", "response": "accept"}
+                c1: 12 rejected: there is no open request `r`
+        "#]],
+    );
+}
+
+/// CLT-1 to CLT-9, CLT-12, CLT-14, TOO-27.
+#[test]
+fn a_client_that_leaves_leaves_no_call_hanging() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c2 connect
+        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
+        - c1 createSession s1
+        - agent s1 opened
+        - c1 subscribe s1
+        - c1 subscribe s1.chat
+        c2 ! s1 session/activeClientSet {"activeClient": {"clientId": "a", "tools": []}}
+        c2 ! s1 session/activeClientSet {"activeClient": {"clientId": "b", "tools": [{"name": "look"}, {"name": "look"}]}}
+        c2 ! s1 session/activeClientSet {"activeClient": {"clientId": "b", "tools": [{"name": "look"}]}}
+        - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "c", "toolName": "look", "displayName": "Look", "contributor": {"kind": "client", "clientId": "b"}}
+        agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "c", "invocationMessage": "Look", "confirmed": "not-needed"}
+        c1 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "Looked"}}
+        c2 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "Looked"}}
+        - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "d", "toolName": "look", "displayName": "Look", "contributor": {"kind": "client", "clientId": "b"}}
+        - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "e", "toolName": "look", "displayName": "Look", "contributor": {"kind": "client", "clientId": "b"}}
+        - agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "e", "invocationMessage": "Look", "confirmed": "not-needed"}
+        - c2 leave
+        grace b
+        agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "f", "toolName": "look", "displayName": "Look", "contributor": {"kind": "client", "clientId": "b"}}
+        "#,
+        expect![[r#"
+            c2 ! s1 session/activeClientSet {"activeClient": {"clientId": "a", "tools": []}}
+                c2: 3 rejected: a client can only do this for itself
+            c2 ! s1 session/activeClientSet {"activeClient": {"clientId": "b", "tools": [{"name": "look"}, {"name": "look"}]}}
+                c2: 4 rejected: tool `look` is given twice
+            c2 ! s1 session/activeClientSet {"activeClient": {"clientId": "b", "tools": [{"name": "look"}]}}
+                c1: 5 s1 by b session/activeClientSet {"activeClient":{"clientId":"b","tools":[{"name":"look"}]}}
+                agent s1: tools [look]
+            agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "c", "invocationMessage": "Look", "confirmed": "not-needed"}
+                c1: 10 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"c","invocationMessage":"Look"}
+                c1: 11 s1 session/inputNeededSet {"request":{"kind":"toolClientExecution","id":"execute:c@s1.chat","chat":"s1.chat","turnId":"t1","clientId":"b","toolCall":{"status":"running","toolCallId":"c","toolName":"look","displayName":"Look","contributor":{"kind":"client","clientId":"b"},"invocationMessage":"Look","confirmed":"not-needed"}}}
+            c1 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "Looked"}}
+                c1: 12 rejected: tool call `c` is not carried out by this client
+            c2 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "Looked"}}
+                c1: 13 s1.chat by b chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Looked"},"turnId":"t1","toolCallId":"c"}
+                c1: 14 s1 session/inputNeededRemoved {"id":"execute:c@s1.chat"}
+                agent s1: completed c true
+            grace b
+                c1: 19 s1 session/activeClientRemoved {"clientId":"b"}
+                c1: 20 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"d","invocationMessage":"Look"}
+                c1: 21 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client that was to run Look is gone","error":{"message":"The client that was to run Look is gone"}},"turnId":"t1","toolCallId":"d"}
+                agent s1: completed d false
+                c1: 22 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client that was to run Look is gone","error":{"message":"The client that was to run Look is gone"}},"turnId":"t1","toolCallId":"e"}
+                c1: 23 s1 session/inputNeededRemoved {"id":"execute:e@s1.chat"}
+                agent s1: completed e false
+                agent s1: tools []
+            agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "f", "toolName": "look", "displayName": "Look", "contributor": {"kind": "client", "clientId": "b"}}
+                c1: 24 s1.chat chat/toolCallStart {"contributor":{"kind":"client","clientId":"b"},"turnId":"t1","toolCallId":"f","toolName":"look","displayName":"Look"}
+                c1: 25 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"f","invocationMessage":"Look"}
+                c1: 26 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client that was to run Look is gone","error":{"message":"The client that was to run Look is gone"}},"turnId":"t1","toolCallId":"f"}
+                agent s1: completed f false
+        "#]],
+    );
+}
