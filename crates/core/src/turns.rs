@@ -6,7 +6,7 @@ use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{
     ChatAction, ChatActivityChanged, ChatError, ChatState, ErrorPart, Message, PendingMessageKind,
-    PendingMessageRemoved, TurnComplete, TurnStarted,
+    PendingMessageRemoved, ResponsePart, TurnComplete, TurnStarted,
 };
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::{PendingMessageId, TurnId};
@@ -19,7 +19,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Standalone;
 
 use crate::agent::AgentEvent;
-use crate::effect::Effects;
+use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::{Held, Host};
 use crate::input::Loaded;
@@ -105,9 +105,27 @@ impl Host {
                 action,
                 ChatAction::ToolCallComplete(_) | ChatAction::ToolCallContentChanged(_)
             );
-        let ends = matches!(action, ChatAction::TurnComplete(_) | ChatAction::Error(_));
+        // How a turn ends, what of a chat is loaded and where it may go is the
+        // host's business.
+        let host = matches!(
+            action,
+            ChatAction::TurnComplete(_)
+                | ChatAction::Error(_)
+                | ChatAction::TurnsLoaded(_)
+                | ChatAction::MovableChanged(_)
+        );
         let late = turn_of(&action).is_some_and(|turn| !self.is_running(chat, turn));
-        if !agents || ends || late {
+        if !agents || host || late {
+            return;
+        }
+        if let ChatAction::ResponsePart(added) = &action
+            && has_its_own_action(&added.part)
+        {
+            out.push(Effect::Discarded {
+                channel: chat.clone(),
+                action: action.info().name,
+                reason: "such a part is added by an action of its own".to_owned(),
+            });
             return;
         }
         let matters = waiting::matters(&action);
@@ -257,6 +275,19 @@ impl Host {
             }
             _ => {}
         }
+    }
+}
+
+/// Parts that change what a chat waits for are opened by actions that say so
+/// (PRT-5, TUR-8).
+fn has_its_own_action(part: &ResponsePart) -> bool {
+    match part {
+        ResponsePart::ToolCall(_) | ResponsePart::InputRequest(_) | ResponsePart::Error(_) => true,
+        ResponsePart::Markdown(_)
+        | ResponsePart::ContentRef(_)
+        | ResponsePart::Reasoning(_)
+        | ResponsePart::SystemNotification(_)
+        | ResponsePart::Unknown(_) => false,
     }
 }
 

@@ -49,7 +49,9 @@ fn questions_are_answered_as_they_were_asked() {
         "agent s1 end t1".to_owned(),
     ]
     .join("\n");
-    check(&script, expect![[r#"
+    check(
+        &script,
+        expect![[r#"
         c1 ! s1.chat chat/inputAnswerChanged {"requestId": "x", "questionId": "name"}
             c1: 9 rejected: there is no open request `x`
         c1 ! s1.chat chat/inputAnswerChanged {"requestId": "r", "questionId": "x"}
@@ -83,7 +85,8 @@ fn questions_are_answered_as_they_were_asked() {
             c1: 27 rejected: there is no open request `r`
         agent s1 end t1
             c1: 28 s1.chat chat/turnComplete {"duration":0,"turnId":"t1"}
-    "#]]);
+    "#]],
+    );
 }
 
 /// TUR-13, AGG-4: what is open at the end of a turn is open no more.
