@@ -17,7 +17,11 @@ impl Agent for ShellAgent {
         let description = "Runs each message as a command, after asking. Try `help`.";
         AgentInfo {
             capabilities: Some(AgentCapabilities {
-                multiple_chats: Some(MultipleChatsCapability::default()),
+                multiple_chats: Some(MultipleChatsCapability {
+                    // There is nothing that a copy would have to remember.
+                    fork: Some(true),
+                    side_chat: None,
+                }),
                 multiple_working_directories: None,
             }),
             ..AgentInfo::new("shell", "Shell", description)

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use agenthost_protocol::chat::{
-    Answers, CancellationReason, ChatAction, ErrorPart, InputResponseKind, Message, ToolCallResult,
+    ActiveTurn, Answers, CancellationReason, ChatAction, ErrorPart, InputResponseKind, Message,
+    ToolCallResult, Turn,
 };
 use agenthost_protocol::common::{ErrorInfo, ToolDefinition};
 use agenthost_protocol::ids::{ConfirmationOptionId, InputRequestId, ToolCallId, TurnId};
+use agenthost_protocol::list::List;
 use agenthost_protocol::session::ActiveClient;
 use agenthost_protocol::terminal::{TerminalAction, TerminalState};
 use agenthost_protocol::uri::Uri;
@@ -70,6 +72,18 @@ pub enum AgentCommand {
         /// With what, if it was accepted.
         answers: Answers,
     },
+    /// There is a new chat that knows something already.
+    OpenChat {
+        /// The chat.
+        chat: Uri,
+        /// What it knows.
+        context: ChatContext,
+    },
+    /// A chat is gone, or somebody else's.
+    CloseChat {
+        /// The chat.
+        chat: Uri,
+    },
     /// A client has carried out a tool call.
     ToolCompleted {
         /// The chat.
@@ -106,6 +120,8 @@ impl AgentCommand {
             | AgentCommand::Cancel { chat, .. }
             | AgentCommand::Decide { chat, .. }
             | AgentCommand::Answer { chat, .. }
+            | AgentCommand::OpenChat { chat, .. }
+            | AgentCommand::CloseChat { chat }
             | AgentCommand::ToolCompleted { chat, .. }
             | AgentCommand::Rewind { chat, .. } => Some(chat),
             AgentCommand::Open { .. } | AgentCommand::ClientTools { .. } | AgentCommand::Close => {
@@ -113,6 +129,22 @@ impl AgentCommand {
             }
         }
     }
+}
+
+/// What a chat knows when its agent gets to see it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ChatContext {
+    /// Its own turns: it is a copy, or comes from elsewhere.
+    Own(List<Turn>),
+    /// What was said in the chat beside it, which nobody gets to see here.
+    Beside {
+        /// Turns that are over.
+        turns: List<Turn>,
+        /// The one that was running, as far as it had got.
+        running: Option<Arc<ActiveTurn>>,
+        /// The text that it is about.
+        selection: Option<String>,
+    },
 }
 
 /// What was decided about a tool call.

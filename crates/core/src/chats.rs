@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{
     ChatAction, ChatOrigin, ChatState, ChatSummary, CreateChatParams, TurnCancelled,
 };
@@ -12,6 +11,7 @@ use agenthost_protocol::rpc::RequestId;
 use agenthost_protocol::session::{ChatAdded, ChatRemoved, SessionAction, SessionLifecycle};
 use agenthost_protocol::uri::Uri;
 
+use crate::agent::AgentCommand;
 use crate::effect::{Answer, Effects};
 use crate::env::Env;
 use crate::host::Host;
@@ -54,9 +54,7 @@ impl Host {
         if capabilities.is_none_or(|capabilities| capabilities.multiple_chats.is_none()) {
             return refuse("the agent of this session has one chat only");
         }
-        if params.source.is_some() {
-            return refuse("source: the agent of this session can't start from another chat");
-        }
+        let origin = self.judge_source(&params, agent)?;
         let known = state.metadata.working_directories.as_deref();
         let mut wanted = params.working_directories.iter().flatten();
         if wanted.any(|directory| !known.unwrap_or_default().contains(directory)) {
@@ -66,18 +64,32 @@ impl Host {
             let judged = policy::check_message(agent, message);
             judged.map_err(|refusal| Failure::InvalidParams(refusal.to_string()))?;
         }
+        let started = self.start_from(origin, params.working_directories);
         let summary = ChatSummary {
-            working_directories: params.working_directories,
+            working_directories: started.directories,
+            origin: Some(started.origin),
+            movable: Some(true),
             ..new_summary(env, params.chat.clone())
         };
         let (session, chat) = (params.channel, params.chat);
-        self.create(&chat, Some(&session), new_chat(summary.clone()), out);
+        let state = ChatState {
+            turns: started.turns,
+            ..new_chat(summary.clone())
+        };
+        self.create(&chat, Some(&session), state.into(), out);
         let added = ChatAdded {
             summary: Arc::new(summary),
         };
         self.originate(&session, SessionAction::ChatAdded(added), out);
         self.sync_session(&session, out);
         out.answer(connection, id, Answer::Null);
+        if let Some(context) = started.context {
+            let opened = AgentCommand::OpenChat {
+                chat: chat.clone(),
+                context,
+            };
+            self.command(&chat, opened, out);
+        }
         if let Some(message) = params.initial_message {
             self.start_turn(env, &chat, message, None, out);
         }
@@ -114,6 +126,10 @@ impl Host {
         let removed = SessionAction::ChatRemoved(ChatRemoved { chat: chat.clone() });
         self.originate(&session, removed, out);
         self.sync_session(&session, out);
+        if self.opened.contains(&session) {
+            let chat = chat.clone();
+            self.command(&session, AgentCommand::CloseChat { chat }, out);
+        }
         self.remove(chat, out);
         self.sync_waiting(&session, chat, out);
         Ok(())
@@ -135,7 +151,7 @@ pub(crate) fn new_summary(env: &Env, chat: Uri) -> ChatSummary {
     }
 }
 
-pub(crate) fn new_chat(summary: ChatSummary) -> ChannelState {
+pub(crate) fn new_chat(summary: ChatSummary) -> ChatState {
     ChatState {
         summary,
         changesets: None,
@@ -149,5 +165,4 @@ pub(crate) fn new_chat(summary: ChatSummary) -> ChannelState {
         draft: None,
         meta: None,
     }
-    .into()
 }

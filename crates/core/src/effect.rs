@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use agenthost_protocol::action::{ActionEnvelope, Rejection};
 use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::MoveChatResult;
 use agenthost_protocol::connection::{InitializeResult, ReconnectSnapshot, SubscribeResult};
 use agenthost_protocol::ids::{ClientId, ProviderId, ServerSeq};
 use agenthost_protocol::number::Millis;
@@ -53,6 +54,13 @@ pub enum Write {
         channel: Uri,
         /// The last action before that.
         seq: ServerSeq,
+    },
+    /// A channel belongs to another session now.
+    Moved {
+        /// The channel.
+        channel: Uri,
+        /// The session.
+        session: Uri,
     },
     /// What a list of sessions shows of a session.
     Session(Box<SessionSummary>),
@@ -164,6 +172,8 @@ pub enum Answer {
     Subscribe(Box<SubscribeResult>),
     /// To `listSessions`.
     ListSessions(ListSessionsResult),
+    /// To `moveChat`.
+    MoveChat(MoveChatResult),
 }
 
 impl Effects {

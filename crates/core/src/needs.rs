@@ -4,7 +4,7 @@
 //! input needs, reads it, and hands it in as `Input::Restored`.
 
 use agenthost_protocol::action::{Action, ReceivedAction};
-use agenthost_protocol::chat::ChatAction;
+use agenthost_protocol::chat::{ChatAction, ChatMoveDestination, ChatSource};
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest};
 use agenthost_protocol::uri::Uri;
 
@@ -90,7 +90,23 @@ impl Host {
                 let chats = chats.map(|chat| chat.resource.clone());
                 chats.chain([params.channel.clone()]).collect()
             }
-            ClientRequest::CreateChat(params) => vec![params.channel.clone()],
+            ClientRequest::CreateChat(params) => {
+                let source = params.source.as_ref().map(|source| match source {
+                    ChatSource::Fork(fork) => &fork.chat,
+                    ChatSource::SideChat(side) => &side.chat,
+                });
+                source
+                    .into_iter()
+                    .chain([&params.channel])
+                    .cloned()
+                    .collect()
+            }
+            ClientRequest::MoveChat(params) => match &params.destination {
+                ChatMoveDestination::Session(to) => {
+                    vec![params.channel.clone(), to.session.clone()]
+                }
+                ChatMoveDestination::NewSession => vec![params.channel.clone()],
+            },
             ClientRequest::DisposeChat(params) => vec![params.channel.clone()],
             _ => Vec::new(),
         };
@@ -99,6 +115,8 @@ impl Host {
             ClientRequest::Initialize(_)
                 | ClientRequest::Reconnect(_)
                 | ClientRequest::Subscribe(_)
+                | ClientRequest::CreateChat(_)
+                | ClientRequest::MoveChat(_)
         );
         let extent = if shown { Extent::Whole } else { Extent::Tail };
         (channels, extent)

@@ -98,6 +98,7 @@ impl Host {
                 self.dispose_chat(env, &params.channel, out)?;
                 Ok(Answer::Null)
             }
+            ClientRequest::MoveChat(params) => self.move_chat(env, params, out),
             other => Err(Failure::Unsupported(other.method())),
         }
         .map(Some)

@@ -38,6 +38,9 @@ pub enum Failure {
     /// The address is in use.
     #[error("there is something at `{0}` already")]
     ChatExists(Uri),
+    /// Something has to end first.
+    #[error("a turn is in progress in `{0}`")]
+    TurnInProgress(Uri),
     /// The parameters do not make sense.
     #[error("{0}")]
     InvalidParams(String),
@@ -58,6 +61,7 @@ impl From<Failure> for RpcError {
             Failure::UnknownProvider(_) => ErrorCode::ProviderNotFound,
             Failure::SessionExists(_) => ErrorCode::SessionAlreadyExists,
             Failure::ChatExists(_) => ErrorCode::AlreadyExists,
+            Failure::TurnInProgress(_) => ErrorCode::TurnInProgress,
             Failure::Unsupported(_) => ErrorCode::MethodNotFound,
         };
         RpcError::new(code, failure.to_string())

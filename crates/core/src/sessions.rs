@@ -74,7 +74,7 @@ impl Host {
         self.create(&session, Some(&session), state.into(), out);
         if let Some(chat) = chat {
             let resource = chat.resource.clone();
-            self.create(&resource, Some(&session), chats::new_chat(chat), out);
+            self.create(&resource, Some(&session), chats::new_chat(chat).into(), out);
         }
         self.sessions.insert(session.clone(), listed.clone());
         out.write(Write::Session(Box::new(listed.clone())));
@@ -146,7 +146,7 @@ impl Host {
         Ok(())
     }
 
-    fn count_sessions(&mut self, out: &mut Effects) {
+    pub(crate) fn count_sessions(&mut self, out: &mut Effects) {
         let active_sessions = self.sessions.len() as u64;
         let changed = ActiveSessionsChanged { active_sessions };
         self.originate(
@@ -201,7 +201,7 @@ fn read_cursor(cursor: &str) -> Option<Key> {
     ))
 }
 
-fn new_session(
+pub(crate) fn new_session(
     env: &Env,
     session: &Uri,
     provider: agenthost_protocol::ids::ProviderId,
@@ -233,7 +233,7 @@ fn new_session(
     }
 }
 
-fn new_summary(env: &Env, session: &Uri, state: &SessionState) -> SessionSummary {
+pub(crate) fn new_summary(env: &Env, session: &Uri, state: &SessionState) -> SessionSummary {
     let blank = SessionSummary {
         metadata: state.metadata.clone(),
         resource: session.clone(),

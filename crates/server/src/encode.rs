@@ -15,6 +15,7 @@ pub(crate) fn answer(id: &RequestId, answer: &Answer) -> Result<String, encode::
         Answer::Initialize(result) => encode::success(id, result),
         Answer::Subscribe(result) => encode::success(id, result),
         Answer::ListSessions(result) => encode::success(id, result),
+        Answer::MoveChat(result) => encode::success(id, result),
         Answer::Snapshots(result) => {
             encode::success(id, &ReconnectResult::Snapshot(result.clone()))
         }

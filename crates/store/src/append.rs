@@ -136,6 +136,10 @@ fn append(
             run("DELETE FROM turns WHERE channel = ?1", &[&channel])?;
             run("DELETE FROM channels WHERE channel = ?1", &[&channel])?;
         }
+        Write::Moved { channel, session } => run(
+            "UPDATE channels SET session = ?2 WHERE channel = ?1",
+            &[&channel.as_str(), &session.as_str()],
+        )?,
         Write::Session(summary) => run(
             "INSERT OR REPLACE INTO sessions (session, summary) VALUES (?1, ?2)",
             &[&summary.resource.as_str(), &serde_json::to_string(summary)?],

@@ -238,7 +238,12 @@ impl Turn {
                     return Waited::Ended;
                 }
                 // Cutting off the running turn cancels it.
-                Some(AgentCommand::Rewind { .. } | AgentCommand::Close) | None => {
+                Some(
+                    AgentCommand::Rewind { .. }
+                    | AgentCommand::CloseChat { .. }
+                    | AgentCommand::Close,
+                )
+                | None => {
                     return Waited::Ended;
                 }
                 Some(
@@ -247,6 +252,7 @@ impl Turn {
                     | AgentCommand::Resume { .. }
                     | AgentCommand::Cancel { .. }
                     | AgentCommand::Answer { .. }
+                    | AgentCommand::OpenChat { .. }
                     | AgentCommand::ToolCompleted { .. }
                     | AgentCommand::ClientTools { .. },
                 ) => {}

@@ -46,11 +46,11 @@ fn a_session_has_several_chats() {
             c1 createChat s1 {"chat": "ahp-chat:/1", "workingDirectories": ["file:///b"]}
                 c1: error -32602 workingDirectories: not all are directories of the session
             c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat:/0", "turnId": "t"}}
-                c1: error -32602 source: the agent of this session can't start from another chat
+                c1: error -32602 source: no such chat in this session
             c1 createChat s1 {"chat": "ahp-chat:/1", "initialMessage": {"text": "go", "origin": {"kind": "agent"}}}
                 c1: error -32602 a client can only send messages of kind `user`
             c1 createChat s1 {"chat": "ahp-chat:/1", "initialMessage": {"text": "go", "origin": {"kind": "user"}}}
-                c1: 3 s1 session/chatAdded {"summary":{"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-05T09:00:00.000Z","origin":{"kind":"user"}}}
+                c1: 3 s1 session/chatAdded {"summary":{"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-05T09:00:00.000Z","origin":{"kind":"user"},"movable":true}}
                 c1: root/sessionSummaryChanged {"changes":{"chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1},{"resource":"ahp-chat:/1","title":"","origin":{"kind":"user"},"status":1}]},"session":"s1"}
                 c1: null
                 c1: 5 s1 session/chatUpdated {"changes":{"status":8},"chat":"ahp-chat:/1"}
@@ -94,6 +94,7 @@ fn a_chat_ends_with_what_runs_in_it() {
                 c1: 8 s1 session/chatUpdated {"changes":{"status":1,"modifiedAt":"2026-01-05T09:00:00.000Z"},"chat":"ahp-chat:/1"}
                 agent s1: cancel t1
                 c1: 9 s1 session/chatRemoved {"chat":"ahp-chat:/1"}
+                agent s1: close chat ahp-chat:/1
                 c1: null
             c1 ! ahp-chat:/1 chat/draftChanged {}
                 nothing

@@ -79,6 +79,10 @@ impl Log {
                 self.channels.remove(channel);
                 self.stored.remove(channel);
             }
+            Write::Moved { channel, session } => {
+                let stored = self.stored.get_mut(channel).unwrap();
+                stored.session = Some(session.clone());
+            }
             Write::Session(summary) => {
                 self.sessions
                     .insert(summary.resource.clone(), (**summary).clone());

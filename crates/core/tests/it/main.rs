@@ -11,6 +11,7 @@ mod chats;
 mod dispatch;
 mod handshake;
 mod log;
+mod moving;
 mod restart;
 mod script;
 mod sessions;

@@ -12,7 +12,7 @@
 //! `s1` is short for the session `ahp-session:/s1`, `s1.chat` for its default
 //! chat, `root` for the host.
 
-use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_core::agent::{AgentCommand, AgentEvent, ChatContext};
 use agenthost_core::{Answer, ConnectionId, Effect, Effects, Input, Received, Recipient, uris};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::chat::ErrorPart;
@@ -375,6 +375,7 @@ fn render_answer(answer: &Answer) -> String {
             let more = result.next_cursor.as_ref().map_or("", |_| " and more");
             format!("sessions [{}]{more}", items.collect::<Vec<_>>().join(", "))
         }
+        Answer::MoveChat(result) => format!("in {}", short(&result.session)),
     }
 }
 
@@ -394,6 +395,22 @@ fn render_command(command: &AgentCommand) -> String {
             let answers = wire_json(answers);
             format!("answer {request} {} {answers}", response.as_str())
         }
+        AgentCommand::OpenChat { chat, context } => match context {
+            ChatContext::Own(turns) => format!("chat {} with {} turns", short(chat), turns.len()),
+            ChatContext::Beside {
+                turns,
+                running,
+                selection,
+            } => {
+                let running = usize::from(running.is_some());
+                let turns = turns.len();
+                format!(
+                    "chat {} beside {turns} turns and {running}, about {selection:?}",
+                    short(chat)
+                )
+            }
+        },
+        AgentCommand::CloseChat { chat } => format!("close chat {}", short(chat)),
         AgentCommand::ToolCompleted { call, result, .. } => {
             format!("completed {call} {}", result.success)
         }

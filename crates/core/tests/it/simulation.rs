@@ -79,7 +79,8 @@ impl Simulation {
             30..32 => self.dispose_session(),
             32..35 => self.create_chat(),
             35 => self.dispose_chat(),
-            36..62 => self.dispatch(),
+            36..38 => self.move_chat(),
+            38..62 => self.dispatch(),
             62..96 => self.agent(),
             96 => self.end_grace(),
             97 => drop(self.world.step(Input::Quiet)),
@@ -239,7 +240,47 @@ impl Simulation {
             if self.chance.chance(0.5) {
                 params["initialMessage"] = json!({"text": "do it", "origin": {"kind": "user"}});
             }
+            if self.chance.chance(0.4) {
+                let source = uri(self
+                    .chance
+                    .pick(&["s1.chat", "s2.chat", "s3.chat"])
+                    .unwrap());
+                let turn = self.some_turn(&source);
+                let kind = *self.chance.pick(&["fork", "sideChat"]).unwrap();
+                params["source"] = json!({"kind": kind, "chat": source, "turnId": turn});
+            }
             self.request(connection, "createChat", params);
+        }
+    }
+
+    /// A turn of a chat, running or not.
+    fn some_turn(&mut self, chat: &Uri) -> TurnId {
+        let none = TurnId::from("no such turn");
+        let Some(ChannelState::Chat(state)) = self.world.log.channels.get(chat) else {
+            return none;
+        };
+        let turns = state.turns.items().map(|turn| turn.id.clone());
+        let active = state.active_turn.as_ref().map(|turn| turn.id.clone());
+        let turns: Vec<_> = turns.chain(active).collect();
+        self.chance.pick(&turns).cloned().unwrap_or(none)
+    }
+
+    fn move_chat(&mut self) {
+        if let Some(connection) = self.connection() {
+            let chat = *self
+                .chance
+                .pick(&["ahp-chat:/1", "ahp-chat:/2", "s1.chat"])
+                .unwrap();
+            let session = *self.chance.pick(&["s1", "s2", "s3"]).unwrap();
+            let mut destination = json!({"kind": "session", "session": uri(session)});
+            if self.chance.chance(0.5) {
+                destination["after"] = json!(uri(&format!("{session}.chat")));
+            }
+            if self.chance.chance(0.1) {
+                destination = json!({"kind": "newSession"});
+            }
+            let params = json!({"channel": uri(chat), "destination": destination});
+            self.request(connection, "moveChat", params);
         }
     }
 

@@ -55,7 +55,10 @@ pub(crate) fn config() -> Config {
     };
     let chatty = AgentInfo {
         capabilities: Some(AgentCapabilities {
-            multiple_chats: Some(MultipleChatsCapability::default()),
+            multiple_chats: Some(MultipleChatsCapability {
+                fork: Some(true),
+                side_chat: Some(true),
+            }),
             multiple_working_directories: None,
         }),
         ..agent("shell")
@@ -181,7 +184,7 @@ impl World {
                             client.apply(&envelope);
                         }
                     }
-                    Ok(Answer::Null | Answer::ListSessions(_)) | Err(_) => {}
+                    Ok(Answer::Null | Answer::ListSessions(_) | Answer::MoveChat(_)) | Err(_) => {}
                 }
             }
             Effect::Publish { envelope, to } => {

@@ -1,0 +1,264 @@
+//! Chats find another place, in their session or in another.
+
+use std::sync::Arc;
+
+use agenthost_protocol::chat::{
+    ChatAction, ChatMoveDestination, ChatMoveToSession, ChatOrigin, ChatSummary, MovableChanged,
+    MoveChatParams, MoveChatResult,
+};
+use agenthost_protocol::common::SessionStatus;
+use agenthost_protocol::root::SessionAddedParams;
+use agenthost_protocol::rpc::HostNotification;
+use agenthost_protocol::session::{
+    ChatAdded, ChatRemoved, ChatsReordered, SessionAction, SessionState,
+};
+use agenthost_protocol::uri::{RootChannel, Uri};
+
+use crate::agent::{AgentCommand, ChatContext};
+use crate::effect::{Answer, Effect, Effects, Write};
+use crate::env::Env;
+use crate::host::Host;
+use crate::refusal::Failure;
+use crate::sessions;
+
+/// A chat with all that came from it, on its way.
+struct Party {
+    from: Uri,
+    chats: Vec<Arc<ChatSummary>>,
+}
+
+impl Host {
+    /// All is checked before anything happens (MOV-3, MOV-4).
+    pub(crate) fn move_chat(
+        &mut self,
+        env: &Env,
+        params: MoveChatParams,
+        out: &mut Effects,
+    ) -> Result<Answer, Failure> {
+        let chat = params.channel;
+        let party = self.party(&chat)?;
+        let session = match params.destination {
+            ChatMoveDestination::Session(to) if to.session == party.from => {
+                self.reposition(&chat, &to, out)?;
+                to.session
+            }
+            ChatMoveDestination::Session(to) => {
+                self.transfer(party, &to, out)?;
+                to.session
+            }
+            ChatMoveDestination::NewSession => self.found_session(env, &chat, party, out)?,
+        };
+        Ok(Answer::MoveChat(MoveChatResult { session }))
+    }
+
+    /// The chat, and the workers that it spawned, and theirs (MOV-6).
+    fn party(&self, chat: &Uri) -> Result<Party, Failure> {
+        let unknown = || Failure::UnknownSession(chat.clone());
+        let movable = self.chat(chat).ok_or_else(unknown)?.summary.movable;
+        let from = self.owner(chat).cloned().ok_or_else(unknown)?;
+        let session = self.session(&from).ok_or_else(unknown)?;
+        if movable != Some(true) || session.default_chat.as_ref() == Some(chat) {
+            return refuse("this chat can't be moved");
+        }
+        let mut chats: Vec<Arc<ChatSummary>> = Vec::new();
+        for summary in session.chats.iter() {
+            let first = summary.resource == *chat;
+            let of_party = matches!(&summary.origin, Some(ChatOrigin::Tool(origin))
+                if origin.chat == *chat || chats.iter().any(|other| other.resource == origin.chat));
+            if first || of_party {
+                chats.push(Arc::clone(summary));
+            }
+        }
+        let busy = |summary: &Arc<ChatSummary>| {
+            let running = SessionStatus::IN_PROGRESS;
+            summary.status.contains(running)
+        };
+        if chats.iter().any(busy) {
+            return Err(Failure::TurnInProgress(chat.clone()));
+        }
+        Ok(Party { from, chats })
+    }
+
+    /// Another place in the same session (MOV-5).
+    fn reposition(
+        &mut self,
+        chat: &Uri,
+        to: &ChatMoveToSession,
+        out: &mut Effects,
+    ) -> Result<(), Failure> {
+        let order = self.order(&to.session)?;
+        let order = place(order, std::slice::from_ref(chat), to.after.as_ref())?;
+        let reordered = SessionAction::ChatsReordered(ChatsReordered { chats: order });
+        self.originate(&to.session, reordered, out);
+        self.sync_session(&to.session, out);
+        Ok(())
+    }
+
+    /// A place in another session (MOV-9).
+    fn transfer(
+        &mut self,
+        party: Party,
+        to: &ChatMoveToSession,
+        out: &mut Effects,
+    ) -> Result<(), Failure> {
+        let unknown = || Failure::UnknownSession(to.session.clone());
+        let destination = self.session(&to.session).ok_or_else(unknown)?;
+        let source = self.session(&party.from).ok_or_else(unknown)?;
+        if destination.metadata.provider != source.metadata.provider {
+            return refuse("destination: the session has another agent");
+        }
+        let known = destination.metadata.working_directories.clone();
+        let known = known.unwrap_or_default();
+        let directories = party
+            .chats
+            .iter()
+            .flat_map(|chat| &chat.working_directories);
+        if directories
+            .flatten()
+            .any(|directory| !known.contains(directory))
+        {
+            return refuse("destination: the session lacks a directory of the chat");
+        }
+        let moved: Vec<_> = party
+            .chats
+            .iter()
+            .map(|chat| chat.resource.clone())
+            .collect();
+        let order = place(self.order(&to.session)?, &moved, to.after.as_ref())?;
+        self.leave_session(&party, &to.session, out);
+        for summary in party.chats {
+            let added = SessionAction::ChatAdded(ChatAdded { summary });
+            self.originate(&to.session, added, out);
+        }
+        let reordered = SessionAction::ChatsReordered(ChatsReordered { chats: order });
+        self.originate(&to.session, reordered, out);
+        self.sync_session(&party.from, out);
+        self.sync_session(&to.session, out);
+        self.introduce(&moved, out);
+        Ok(())
+    }
+
+    /// A session of its own, in which it is the default chat (MOV-7).
+    fn found_session(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        mut party: Party,
+        out: &mut Effects,
+    ) -> Result<Uri, Failure> {
+        let unknown = || Failure::UnknownSession(party.from.clone());
+        let source = self.session(&party.from).ok_or_else(unknown)?;
+        let session = Uri::from(format!("ahp-session:/{}", env.unique("session")));
+        let provider = source.metadata.provider.clone();
+        let directories = source.metadata.working_directories.clone();
+        let directories = directories.unwrap_or_default();
+        // A default chat stays where it is (SES-13).
+        let fixed = ChatAction::MovableChanged(MovableChanged { movable: false });
+        self.originate(chat, fixed, out);
+        for summary in &mut party.chats {
+            if summary.resource == *chat {
+                Arc::make_mut(summary).movable = Some(false);
+            }
+        }
+        let state = SessionState {
+            default_chat: Some(chat.clone()),
+            chats: party.chats.iter().cloned().collect(),
+            ..sessions::new_session(env, &session, provider.clone(), directories.clone())
+        };
+        let listed = sessions::new_summary(env, &session, &state);
+        self.create(&session, Some(&session), state.into(), out);
+        self.sessions.insert(session.clone(), listed.clone());
+        out.write(Write::Session(Box::new(listed.clone())));
+        self.leave_session(&party, &session, out);
+        let added = SessionAddedParams {
+            channel: RootChannel,
+            summary: listed,
+        };
+        self.notify_root(HostNotification::SessionAdded(Box::new(added)), out);
+        self.sync_session(&party.from, out);
+        self.count_sessions(out);
+        self.opened.insert(session.clone());
+        out.push(Effect::Agent {
+            session: session.clone(),
+            provider,
+            command: Box::new(AgentCommand::Open {
+                directories,
+                config: None,
+            }),
+        });
+        let moved: Vec<_> = party
+            .chats
+            .iter()
+            .map(|chat| chat.resource.clone())
+            .collect();
+        self.introduce(&moved, out);
+        Ok(session)
+    }
+
+    /// Takes chats out of a session. They keep their addresses, their states
+    /// and whoever watches them (MOV-8).
+    fn leave_session(&mut self, party: &Party, to: &Uri, out: &mut Effects) {
+        for summary in &party.chats {
+            let chat = summary.resource.clone();
+            let closed = AgentCommand::CloseChat { chat: chat.clone() };
+            if self.opened.contains(&party.from) {
+                self.command(&party.from, closed, out);
+            }
+            if let Some(channel) = self.channels.get_mut(&chat) {
+                channel.session = Some(to.clone());
+            }
+            out.write(Write::Moved {
+                channel: chat.clone(),
+                session: to.clone(),
+            });
+            let removed = SessionAction::ChatRemoved(ChatRemoved { chat });
+            self.originate(&party.from, removed, out);
+        }
+    }
+
+    /// Tells the agent of the new session what was said in chats that came to
+    /// it.
+    fn introduce(&mut self, chats: &[Uri], out: &mut Effects) {
+        for chat in chats {
+            let Some(state) = self.chat(chat) else {
+                continue;
+            };
+            let opened = AgentCommand::OpenChat {
+                chat: chat.clone(),
+                context: ChatContext::Own(state.turns.clone()),
+            };
+            self.command(chat, opened, out);
+        }
+    }
+
+    fn order(&self, session: &Uri) -> Result<Vec<Uri>, Failure> {
+        let state = self.session(session);
+        let state = state.ok_or_else(|| Failure::UnknownSession(session.clone()))?;
+        Ok(state
+            .chats
+            .items()
+            .map(|chat| chat.resource.clone())
+            .collect())
+    }
+}
+
+/// The order with some chats behind another; without one, in front.
+fn place(order: Vec<Uri>, moved: &[Uri], after: Option<&Uri>) -> Result<Vec<Uri>, Failure> {
+    let mut order: Vec<_> = order
+        .into_iter()
+        .filter(|chat| !moved.contains(chat))
+        .collect();
+    let index = match after {
+        None => 0,
+        Some(anchor) => match order.iter().position(|chat| chat == anchor) {
+            Some(index) => index + 1,
+            None => return refuse("destination.after: no such chat in that session"),
+        },
+    };
+    order.splice(index..index, moved.iter().cloned());
+    Ok(order)
+}
+
+fn refuse<T>(reason: &str) -> Result<T, Failure> {
+    Err(Failure::InvalidParams(reason.to_owned()))
+}

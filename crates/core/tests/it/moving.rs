@@ -1,0 +1,141 @@
+//! Chats that come from others, and go elsewhere.
+
+use expect_test::expect;
+
+use crate::script::check;
+
+const SCENE: &str = r#"
+    - c1 connect
+    - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a", "initialSubscriptions": ["ahp-root://"]}
+    - c1 createSession s1 {"workingDirectories": ["file:///a"]}
+    - agent s1 opened
+    - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "one", "origin": {"kind": "user"}}}
+    - agent s1 end t1
+    - c1 ! s1.chat chat/turnStarted {"turnId": "t2", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "two", "origin": {"kind": "user"}}}
+"#;
+
+fn with_scene(script: &str) -> String {
+    format!("{SCENE}\n{script}")
+}
+
+/// CHT-8 to CHT-14.
+#[test]
+fn a_chat_comes_from_another() {
+    check(
+        &with_scene(
+            r#"
+            - c1 subscribe s1
+            c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat:/0", "turnId": "t1"}}
+            c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat:/1", "turnId": "t1"}}
+            c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t9"}}
+            c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t2"}}
+            c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "copy", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t1"}}
+            c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t1"}}
+            c1 createChat s1 {"chat": "ahp-chat:/2", "source": {"kind": "sideChat", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t2", "selection": {"text": ""}}}
+            c1 createChat s1 {"chat": "ahp-chat:/2", "source": {"kind": "sideChat", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t2", "selection": {"text": "this"}}, "initialMessage": {"text": "why?", "origin": {"kind": "user"}}}
+            "#,
+        ),
+        expect![[r#"
+            c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat:/0", "turnId": "t1"}}
+                c1: error -32602 source: no such chat in this session
+            c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat:/1", "turnId": "t1"}}
+                c1: error -32602 source: no such chat in this session
+            c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t9"}}
+                c1: error -32602 source: no such turn in that chat
+            c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t2"}}
+                c1: error -32602 source: a fork starts from a turn that is over
+            c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "copy", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t1"}}
+                c1: error -32602 source.kind: expected one of `fork`, `sideChat`, found "copy"
+            c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t1"}}
+                c1: 10 s1 session/chatAdded {"summary":{"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-05T09:00:00.000Z","origin":{"kind":"fork","chat":"s1.chat","turnId":"t1"},"movable":true}}
+                c1: root/sessionSummaryChanged {"changes":{"modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":8},{"resource":"ahp-chat:/1","title":"","origin":{"kind":"fork","chat":"s1.chat","turnId":"t1"},"status":1}]},"session":"s1"}
+                c1: null
+                agent s1: chat ahp-chat:/1 with 1 turns
+            c1 createChat s1 {"chat": "ahp-chat:/2", "source": {"kind": "sideChat", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t2", "selection": {"text": ""}}}
+                c1: error -32602 source: the selection is empty
+            c1 createChat s1 {"chat": "ahp-chat:/2", "source": {"kind": "sideChat", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t2", "selection": {"text": "this"}}, "initialMessage": {"text": "why?", "origin": {"kind": "user"}}}
+                c1: 11 s1 session/chatAdded {"summary":{"resource":"ahp-chat:/2","title":"","status":1,"modifiedAt":"2026-01-05T09:00:00.000Z","origin":{"kind":"sideChat","chat":"s1.chat","turnId":"t2","selection":{"text":"this"}},"movable":true}}
+                c1: root/sessionSummaryChanged {"changes":{"chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":8},{"resource":"ahp-chat:/1","title":"","origin":{"kind":"fork","chat":"s1.chat","turnId":"t1"},"status":1},{"resource":"ahp-chat:/2","title":"","origin":{"kind":"sideChat","chat":"s1.chat","turnId":"t2","selection":{"text":"this"}},"status":1}]},"session":"s1"}
+                c1: null
+                agent s1: chat ahp-chat:/2 beside 1 turns and 1, about Some("this")
+                c1: 13 s1 session/chatUpdated {"changes":{"status":8},"chat":"ahp-chat:/2"}
+                c1: root/sessionSummaryChanged {"changes":{"chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":8},{"resource":"ahp-chat:/1","title":"","origin":{"kind":"fork","chat":"s1.chat","turnId":"t1"},"status":1},{"resource":"ahp-chat:/2","title":"","origin":{"kind":"sideChat","chat":"s1.chat","turnId":"t2","selection":{"text":"this"}},"status":8}]},"session":"s1"}
+                agent s1: prompt turn-00000000000000000000000000000011 "why?"
+        "#]],
+    );
+}
+
+/// MOV-1 to MOV-12.
+#[test]
+fn a_chat_goes_elsewhere() {
+    check(
+        &with_scene(
+            r#"
+            - c1 createSession s2
+            - agent s2 opened
+            - c1 createSession s3 {"provider": "other"}
+            - agent s3 opened
+            - c1 createChat s1 {"chat": "ahp-chat:/1"}
+            - c1 createChat s1 {"chat": "ahp-chat:/2"}
+            - c1 subscribe s1
+            - c1 subscribe s2
+            - c1 subscribe ahp-chat:/1
+            c1 moveChat s1.chat {"destination": {"kind": "newSession"}}
+            c1 moveChat ahp-chat:/0 {"destination": {"kind": "newSession"}}
+            c1 moveChat ahp-chat:/1 {"destination": {"kind": "elsewhere"}}
+            c1 moveChat ahp-chat:/1 {"destination": {"kind": "session", "session": "ahp-session:/none"}}
+            c1 moveChat ahp-chat:/1 {"destination": {"kind": "session", "session": "ahp-session:/s3"}}
+            c1 moveChat ahp-chat:/1 {"destination": {"kind": "session", "session": "ahp-session:/s1", "after": "ahp-chat:/1"}}
+            c1 moveChat ahp-chat:/1 {"destination": {"kind": "session", "session": "ahp-session:/s2", "after": "ahp-chat:/2"}}
+            c1 moveChat ahp-chat:/2 {"destination": {"kind": "session", "session": "ahp-session:/s1"}}
+            c1 moveChat ahp-chat:/1 {"destination": {"kind": "session", "session": "ahp-session:/s2"}}
+            - c1 ! ahp-chat:/1 chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "still here", "origin": {"kind": "user"}}}
+            c1 moveChat ahp-chat:/1 {"destination": {"kind": "session", "session": "ahp-session:/s1"}}
+            c1 moveChat ahp-chat:/2 {"destination": {"kind": "newSession"}}
+            restart
+            "#,
+        ),
+        expect![[r#"
+            c1 moveChat s1.chat {"destination": {"kind": "newSession"}}
+                c1: error -32602 this chat can't be moved
+            c1 moveChat ahp-chat:/0 {"destination": {"kind": "newSession"}}
+                c1: error -32001 there is no session or chat `ahp-chat:/0`
+            c1 moveChat ahp-chat:/1 {"destination": {"kind": "elsewhere"}}
+                c1: error -32602 destination.kind: expected one of `session`, `newSession`, found "elsewhere"
+            c1 moveChat ahp-chat:/1 {"destination": {"kind": "session", "session": "ahp-session:/none"}}
+                c1: error -32001 there is no session or chat `ahp-session:/none`
+            c1 moveChat ahp-chat:/1 {"destination": {"kind": "session", "session": "ahp-session:/s3"}}
+                c1: error -32602 destination: the session has another agent
+            c1 moveChat ahp-chat:/1 {"destination": {"kind": "session", "session": "ahp-session:/s1", "after": "ahp-chat:/1"}}
+                c1: error -32602 destination.after: no such chat in that session
+            c1 moveChat ahp-chat:/1 {"destination": {"kind": "session", "session": "ahp-session:/s2", "after": "ahp-chat:/2"}}
+                c1: error -32602 destination.after: no such chat in that session
+            c1 moveChat ahp-chat:/2 {"destination": {"kind": "session", "session": "ahp-session:/s1"}}
+                c1: 16 s1 session/chatsReordered {"chats":["ahp-chat:/2","s1.chat","ahp-chat:/1"]}
+                c1: root/sessionSummaryChanged {"changes":{"chats":[{"resource":"ahp-chat:/2","title":"","origin":{"kind":"user"},"status":1},{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":8},{"resource":"ahp-chat:/1","title":"","origin":{"kind":"user"},"status":1}]},"session":"s1"}
+                c1: in s1
+            c1 moveChat ahp-chat:/1 {"destination": {"kind": "session", "session": "ahp-session:/s2"}}
+                agent s1: close chat ahp-chat:/1
+                c1: 17 s1 session/chatRemoved {"chat":"ahp-chat:/1"}
+                c1: 18 s2 session/chatAdded {"summary":{"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-05T09:00:00.000Z","origin":{"kind":"user"},"movable":true}}
+                c1: 19 s2 session/chatsReordered {"chats":["ahp-chat:/1","s2.chat"]}
+                c1: root/sessionSummaryChanged {"changes":{"modifiedAt":"2026-01-05T09:00:00Z","chats":[{"resource":"ahp-chat:/2","title":"","origin":{"kind":"user"},"status":1},{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":8}]},"session":"s1"}
+                c1: root/sessionSummaryChanged {"changes":{"chats":[{"resource":"ahp-chat:/1","title":"","origin":{"kind":"user"},"status":1},{"resource":"s2.chat","title":"","origin":{"kind":"user"},"status":1}]},"session":"s2"}
+                agent s2: chat ahp-chat:/1 with 0 turns
+                c1: in s2
+            c1 moveChat ahp-chat:/1 {"destination": {"kind": "session", "session": "ahp-session:/s1"}}
+                c1: error -32004 a turn is in progress in `ahp-chat:/1`
+            c1 moveChat ahp-chat:/2 {"destination": {"kind": "newSession"}}
+                agent s1: close chat ahp-chat:/2
+                c1: 24 s1 session/chatRemoved {"chat":"ahp-chat:/2"}
+                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"workingDirectories":["file:///a"],"resource":"ahp-session:/session-0000000000000000000000000000001d","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"ahp-chat:/2","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"ahp-chat:/2"}}
+                c1: root/sessionSummaryChanged {"changes":{"chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":8}]},"session":"s1"}
+                c1: 25 root root/activeSessionsChanged {"activeSessions":4}
+                agent ahp-session:/session-0000000000000000000000000000001d: open
+                agent ahp-session:/session-0000000000000000000000000000001d: chat ahp-chat:/2 with 0 turns
+                c1: in ahp-session:/session-0000000000000000000000000000001d
+            restart
+                nothing
+        "#]],
+    );
+}
