@@ -27,6 +27,9 @@ pub struct ClientRecord {
     pub locale: Option<String>,
     /// What it is.
     pub info: Option<Implementation>,
+    /// Chats of which it has seen the latest turns only. What happened to the
+    /// others can't be told it one by one.
+    pub windowed: BTreeSet<Uri>,
 }
 
 /// A client that is here, or was.

@@ -10,7 +10,7 @@ use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::effect::{Effect, Effects, Recipient, Write};
-use crate::host::{Held, Host, StoredChannel};
+use crate::host::{Held, Host, StoredChannel, Subscription};
 use crate::input::{ConnectionId, Loaded};
 
 impl Host {
@@ -61,9 +61,9 @@ impl Host {
             Outcome::NoOp if origin.is_some() => {}
             Outcome::NoOp | Outcome::WrongChannel | Outcome::Invalid(_) => return outcome,
         }
-        let recipient = |(connection, patience): (&ConnectionId, &_)| Recipient {
+        let recipient = |(connection, subscription): (&ConnectionId, &Subscription)| Recipient {
             connection: *connection,
-            patience: *patience,
+            patience: subscription.patience,
         };
         let to: Vec<_> = target.subscribers.iter().map(recipient).collect();
         let envelope = Arc::new(ActionEnvelope {
@@ -157,7 +157,7 @@ impl Host {
         }
     }
 
-    fn next_seq(&mut self) -> ServerSeq {
+    pub(crate) fn next_seq(&mut self) -> ServerSeq {
         self.seq.0 += 1;
         self.seq
     }

@@ -33,6 +33,7 @@ impl Host {
             client_id,
             client_seq: params.client_seq,
         };
+        self.show_to_all(&channel, &params.action, out);
         let action = match params.action.into_valid() {
             Ok(action) => action,
             Err((raw, reason)) => {

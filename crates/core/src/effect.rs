@@ -91,6 +91,13 @@ pub enum Effect {
         /// The subscribers.
         to: Vec<Recipient>,
     },
+    /// Show one subscriber what others know already.
+    Show {
+        /// Where.
+        connection: ConnectionId,
+        /// What.
+        envelope: Box<ActionEnvelope>,
+    },
     /// Tell a client that its action was refused.
     Reject {
         /// Where.
@@ -152,6 +159,8 @@ pub struct Recipient {
 pub enum Answer {
     /// `null`.
     Null,
+    /// `{}`.
+    Empty,
     /// To `initialize`.
     Initialize(Box<InitializeResult>),
     /// To `reconnect`: what the log has after one point, up to another, for

@@ -1,5 +1,7 @@
 //! `initialize` and `reconnect`.
 
+use std::collections::BTreeSet;
+
 use agenthost_protocol::connection::{
     InitializeParams, InitializeResult, ReconnectParams, ReconnectSnapshot,
 };
@@ -58,6 +60,7 @@ impl Host {
             capabilities: params.capabilities.unwrap_or_default(),
             locale: params.locale,
             info: params.client_info,
+            windowed: BTreeSet::new(),
         };
         out.write(Write::Client(
             params.client_id.clone(),
@@ -100,12 +103,18 @@ impl Host {
         }
         let principal = self.principal(connection)?;
         let unknown = || Failure::UnknownClient(params.client_id.clone());
-        let record = self.record(&params.client_id).ok_or_else(unknown)?;
+        let mut record = self.record(&params.client_id).ok_or_else(unknown)?;
         if record.principal != principal {
             return Err(unknown().into());
         }
+        let replay = how == CatchUp::Replay && self.can_replay(&params);
+        // From here on it has all of every chat it asked for, and no other.
+        if !std::mem::take(&mut record.windowed).is_empty() {
+            let kept = Box::new(record.clone());
+            out.write(Write::Client(params.client_id.clone(), kept));
+        }
         self.clients.attach(connection, &params.client_id, record);
-        if how == CatchUp::Snapshots || !self.can_replay(&params) {
+        if !replay {
             let snapshots = params
                 .subscriptions
                 .iter()
@@ -141,7 +150,16 @@ impl Host {
             let channel = self.channels.get(channel);
             channel.is_none_or(|channel| channel.session.is_none() || channel.born < seen)
         };
-        self.log_start <= seen && seen <= self.seq && params.subscriptions.iter().all(known)
+        let client = self.clients.clients.get(&params.client_id);
+        let windowed = client.is_some_and(|client| {
+            let windowed = &client.record.windowed;
+            params
+                .subscriptions
+                .iter()
+                .any(|channel| windowed.contains(channel))
+        });
+        let kept = self.log_start <= seen && seen <= self.seq;
+        kept && !windowed && params.subscriptions.iter().all(known)
     }
 
     pub(crate) fn end_grace(&mut self, env: &Env, client: &ClientId, out: &mut Effects) {

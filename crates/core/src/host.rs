@@ -82,9 +82,16 @@ pub(crate) struct Channel {
     /// more than this knows another channel of the same address, if any.
     pub(crate) born: ServerSeq,
     pub(crate) held: Held,
-    /// Who watches, and how long each lets the host wait to say several
-    /// things at once.
-    pub(crate) subscribers: BTreeMap<ConnectionId, Millis>,
+    pub(crate) subscribers: BTreeMap<ConnectionId, Subscription>,
+}
+
+/// How someone watches a channel.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Subscription {
+    /// How long the host may wait to say several things at once.
+    pub(crate) patience: Millis,
+    /// Of a chat, how many of the oldest turns it has not been shown.
+    pub(crate) hidden: usize,
 }
 
 /// Where the state of a channel is.

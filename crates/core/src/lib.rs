@@ -21,6 +21,7 @@ mod dispatch;
 mod effect;
 mod env;
 mod handshake;
+mod history;
 mod host;
 mod input;
 mod leave;

@@ -108,7 +108,15 @@ impl Host {
                 ChatMoveDestination::NewSession => vec![params.channel.clone()],
             },
             ClientRequest::DisposeChat(params) => vec![params.channel.clone()],
+            ClientRequest::FetchTurns(params) => vec![params.channel.clone()],
             _ => Vec::new(),
+        };
+        let windowed = match request {
+            ClientRequest::Subscribe(params) => params
+                .view
+                .as_ref()
+                .is_some_and(|view| view.turns.is_some()),
+            _ => false,
         };
         let shown = matches!(
             request,
@@ -117,8 +125,13 @@ impl Host {
                 | ClientRequest::Subscribe(_)
                 | ClientRequest::CreateChat(_)
                 | ClientRequest::MoveChat(_)
+                | ClientRequest::FetchTurns(_)
         );
-        let extent = if shown { Extent::Whole } else { Extent::Tail };
+        let extent = if shown && !windowed {
+            Extent::Whole
+        } else {
+            Extent::Tail
+        };
         (channels, extent)
     }
 }

@@ -105,6 +105,7 @@ impl Host {
                 self.command(chat, resume, out);
             }
             ChatAction::Truncated(cut) => {
+                self.cut_windows(chat);
                 let rewind = AgentCommand::Rewind {
                     chat: chat.clone(),
                     last: cut.turn_id.clone(),

@@ -80,7 +80,7 @@ impl Host {
             _ if self.clients.client_of(connection).is_none() => {
                 return Err(Failure::NotInitialized.into());
             }
-            ClientRequest::Subscribe(params) => self.subscribe(connection, &params),
+            ClientRequest::Subscribe(params) => self.subscribe(connection, &params, out),
             ClientRequest::ListSessions(params) => self.list_sessions(&params),
             ClientRequest::CreateSession(params) => {
                 self.create_session(env, connection, id, params, out)?;
@@ -98,6 +98,7 @@ impl Host {
                 self.dispose_chat(env, &params.channel, out)?;
                 Ok(Answer::Null)
             }
+            ClientRequest::FetchTurns(params) => self.fetch_turns(connection, &params, out),
             ClientRequest::MoveChat(params) => self.move_chat(env, params, out),
             other => Err(Failure::Unsupported(other.method())),
         }

@@ -13,7 +13,7 @@ use agenthost_protocol::uri::Uri;
 
 use crate::effect::{Answer, Effects};
 use crate::env::Env;
-use crate::host::Host;
+use crate::host::{Host, Subscription};
 use crate::input::ConnectionId;
 use crate::refusal::Failure;
 use crate::summary;
@@ -29,14 +29,18 @@ impl Host {
         &mut self,
         connection: ConnectionId,
         params: &SubscribeParams,
+        out: &mut Effects,
     ) -> Result<Answer, Failure> {
-        let snapshot = self.install(connection, &params.channel)?;
+        let mut snapshot = self.install(connection, &params.channel)?;
         let delivery = params.delivery.as_ref();
         let patience = delivery.and_then(|delivery| delivery.max_latency_ms);
         if let Some(channel) = self.channels.get_mut(&params.channel) {
             let patience = patience.unwrap_or_default().clamp(Millis(0), PATIENCE);
-            channel.subscribers.insert(connection, patience);
+            if let Some(subscription) = channel.subscribers.get_mut(&connection) {
+                subscription.patience = patience;
+            }
         }
+        self.cut_view(connection, params, &mut snapshot, out);
         Ok(Answer::Subscribe(Box::new(SubscribeResult {
             snapshot: Some(snapshot),
         })))
@@ -78,7 +82,9 @@ impl Host {
             )));
         }
         subscriber.subscriptions.insert(channel.clone());
-        target.subscribers.insert(connection, Millis(0));
+        target
+            .subscribers
+            .insert(connection, Subscription::default());
         Ok(())
     }
 

@@ -306,6 +306,13 @@ impl Driver {
                         .send(connection, Outgoing::Text(text.clone()))?;
                 }
             }
+            Effect::Show {
+                connection,
+                envelope,
+            } => {
+                let encoded = encode::notification("action", &*envelope);
+                self.deliveries.send(connection, text(encoded)?)?;
+            }
             Effect::Reject {
                 connection,
                 rejection,

@@ -2,7 +2,7 @@
 
 use agenthost_core::Answer;
 use agenthost_protocol::connection::ReconnectResult;
-use agenthost_protocol::rpc::{Null, RequestId, encode};
+use agenthost_protocol::rpc::{Empty, Null, RequestId, encode};
 use agenthost_protocol::uri::Uri;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 pub(crate) fn answer(id: &RequestId, answer: &Answer) -> Result<String, encode::EncodeError> {
     match answer {
         Answer::Null => encode::success(id, &Null),
+        Answer::Empty => encode::success(id, &Empty {}),
         Answer::Initialize(result) => encode::success(id, result),
         Answer::Subscribe(result) => encode::success(id, result),
         Answer::ListSessions(result) => encode::success(id, result),

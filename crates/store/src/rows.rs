@@ -2,6 +2,7 @@
 
 use agenthost_core::{ClientRecord, Principal};
 use agenthost_protocol::connection::{ClientCapabilities, Implementation};
+use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Document, Limits, Wire};
 
 use crate::error::StoreError;
@@ -14,6 +15,7 @@ pub(crate) struct ClientRow {
     capabilities: ClientCapabilities,
     locale: Option<String>,
     info: Option<Implementation>,
+    windowed: Option<Vec<Uri>>,
 }
 
 impl From<&ClientRecord> for ClientRow {
@@ -24,6 +26,7 @@ impl From<&ClientRecord> for ClientRow {
             capabilities: record.capabilities.clone(),
             locale: record.locale.clone(),
             info: record.info.clone(),
+            windowed: Some(record.windowed.iter().cloned().collect()),
         }
     }
 }
@@ -36,6 +39,7 @@ impl From<ClientRow> for ClientRecord {
             capabilities: row.capabilities,
             locale: row.locale,
             info: row.info,
+            windowed: row.windowed.into_iter().flatten().collect(),
         }
     }
 }

@@ -315,3 +315,58 @@ fn a_terminal_keeps_the_end_of_its_output() {
     run(&mut world, "quiet");
     assert!(world.host.state(&terminal).is_none());
 }
+
+/// SUB-16 to SUB-19, CHT-30 to CHT-34.
+#[test]
+fn a_client_sees_as_much_of_a_chat_as_it_asks_for() {
+    let mut world = World::new();
+    run(&mut world, TURNS);
+    for number in 1..=4 {
+        run(&mut world, &turn(number));
+    }
+    let script = r#"
+        - c2 connect
+        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
+        - c1 subscribe s1.chat
+        c2 fetchTurns s1.chat
+        c2 subscribe s1.chat {"view": {"turns": 1}}
+        c2 fetchTurns s1.chat {"cursor": "nonsense"}
+        c2 fetchTurns s1.chat {"cursor": "turns-3"}
+        c2 fetchTurns s1.chat
+        c2 subscribe s1.chat {"view": {"turns": 1}}
+        c1 ! s1.chat chat/truncated {"turnId": "t2"}
+        c2 subscribe s1.chat {"view": {"turns": 1}}
+        - c2 leave
+        - c3 connect me was c2
+        c3 reconnect {"clientId": "b", "lastSeenServerSeq": 22, "subscriptions": ["ahp-chat://default/YWhwLXNlc3Npb246L3Mx"]}
+        - c3 leave
+        - c4 connect me was c3
+        c4 reconnect {"clientId": "b", "lastSeenServerSeq": 22, "subscriptions": ["ahp-chat://default/YWhwLXNlc3Npb246L3Mx"]}
+        "#;
+    let shown = run(&mut world, script);
+    world.check_mirrors();
+    expect![[r#"
+        c2 fetchTurns s1.chat
+            c2: error -32602 subscribe to the chat first
+        c2 subscribe s1.chat {"view": {"turns": 1}}
+            c2: snapshot of s1.chat at 19, only [t4]
+        c2 fetchTurns s1.chat {"cursor": "nonsense"}
+            c2: error -32602 cursor: unknown
+        c2 fetchTurns s1.chat {"cursor": "turns-3"}
+            c2: 20 shown chat/turnsLoaded {"turns":[{"id":"t1","startedAt":"2026-01-05T09:00:00Z","duration":0,"message":{"text":"go","origin":{"kind":"user"}},"responseParts":[],"state":"complete"},{"id":"t2","startedAt":"2026-01-05T09:00:00Z","duration":0,"message":{"text":"go","origin":{"kind":"user"}},"responseParts":[],"state":"complete"},{"id":"t3","startedAt":"2026-01-05T09:00:00Z","duration":0,"message":{"text":"go","origin":{"kind":"user"}},"responseParts":[],"state":"complete"}]}
+            c2: {}
+        c2 fetchTurns s1.chat
+            c2: {}
+        c2 subscribe s1.chat {"view": {"turns": 1}}
+            c2: snapshot of s1.chat at 20, only [t4]
+        c1 ! s1.chat chat/truncated {"turnId": "t2"}
+            c2: 21 shown chat/turnsLoaded {"turnsNextCursor":"turns-1","turns":[{"id":"t2","startedAt":"2026-01-05T09:00:00Z","duration":0,"message":{"text":"go","origin":{"kind":"user"}},"responseParts":[],"state":"complete"},{"id":"t3","startedAt":"2026-01-05T09:00:00Z","duration":0,"message":{"text":"go","origin":{"kind":"user"}},"responseParts":[],"state":"complete"}]}
+            c1, c2: 22 s1.chat by a chat/truncated {"turnId":"t2"}
+            agent s1: rewind to Some("t2")
+        c2 subscribe s1.chat {"view": {"turns": 1}}
+            c2: snapshot of s1.chat at 22, only [t2]
+        c3 reconnect {"clientId": "b", "lastSeenServerSeq": 22, "subscriptions": ["ahp-chat://default/YWhwLXNlc3Npb246L3Mx"]}
+            c3: snapshots of [s1.chat]
+        c4 reconnect {"clientId": "b", "lastSeenServerSeq": 22, "subscriptions": ["ahp-chat://default/YWhwLXNlc3Npb246L3Mx"]}
+            c4: replay (22, 22] of [s1.chat], missing []"#]].assert_eq(&shown);
+}

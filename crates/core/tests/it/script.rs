@@ -15,6 +15,7 @@
 use agenthost_core::agent::{AgentCommand, AgentEvent, ChatContext};
 use agenthost_core::{Answer, ConnectionId, Effect, Effects, Input, Received, Recipient, uris};
 use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ErrorPart;
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::{ClientId, TurnId};
@@ -271,6 +272,15 @@ fn render(effects: &Effects) -> Vec<String> {
                     render_action(&envelope.action)
                 )
             }
+            Effect::Show {
+                connection,
+                envelope,
+            } => format!(
+                "{}: {} shown {}",
+                name(connection),
+                envelope.server_seq.0,
+                render_action(&envelope.action)
+            ),
             Effect::Reject {
                 connection,
                 rejection,
@@ -331,6 +341,7 @@ fn render_action(action: &Action) -> String {
 fn render_answer(answer: &Answer) -> String {
     match answer {
         Answer::Null => "null".to_owned(),
+        Answer::Empty => "{}".to_owned(),
         Answer::Initialize(result) => {
             let snapshots = result.snapshots.iter().map(|s| short(&s.resource));
             format!(
@@ -364,8 +375,15 @@ fn render_answer(answer: &Answer) -> String {
         }
         Answer::Subscribe(result) => {
             let snapshot = result.snapshot.as_ref().unwrap();
+            let shown = match &snapshot.state {
+                ChannelState::Chat(chat) if chat.turns_next_cursor.is_some() => {
+                    let ids: Vec<_> = chat.turns.items().map(|turn| turn.id.as_str()).collect();
+                    format!(", only [{}]", ids.join(", "))
+                }
+                _ => String::new(),
+            };
             format!(
-                "snapshot of {} at {}",
+                "snapshot of {} at {}{shown}",
                 short(&snapshot.resource),
                 snapshot.from_seq.0
             )

@@ -73,7 +73,8 @@ impl Simulation {
         match self.chance.rng.u32(0..100) {
             0..8 => self.connect(),
             8..12 => self.disconnect(),
-            12..20 => self.subscribe(),
+            12..18 => self.subscribe(),
+            18..20 => self.fetch_turns(),
             20..23 => self.unsubscribe(),
             23..30 => self.create_session(),
             30..32 => self.dispose_session(),
@@ -207,7 +208,18 @@ impl Simulation {
     fn subscribe(&mut self) {
         if let Some(connection) = self.connection() {
             let channel = self.channel();
-            self.request(connection, "subscribe", json!({"channel": channel}));
+            let mut params = json!({"channel": channel});
+            if self.chance.chance(0.4) {
+                params["view"] = json!({"turns": self.chance.rng.u32(0..3)});
+            }
+            self.request(connection, "subscribe", params);
+        }
+    }
+
+    fn fetch_turns(&mut self) {
+        if let Some(connection) = self.connection() {
+            let channel = self.channel();
+            self.request(connection, "fetchTurns", json!({"channel": channel}));
         }
     }
 

@@ -184,7 +184,13 @@ impl World {
                             client.apply(&envelope);
                         }
                     }
-                    Ok(Answer::Null | Answer::ListSessions(_) | Answer::MoveChat(_)) | Err(_) => {}
+                    Ok(
+                        Answer::Null
+                        | Answer::Empty
+                        | Answer::ListSessions(_)
+                        | Answer::MoveChat(_),
+                    )
+                    | Err(_) => {}
                 }
             }
             Effect::Publish { envelope, to } => {
@@ -196,6 +202,12 @@ impl World {
                     let client = self.clients.get_mut(&recipient.connection).unwrap();
                     client.apply(envelope);
                 }
+            }
+            Effect::Show {
+                connection,
+                envelope,
+            } => {
+                self.clients.get_mut(connection).unwrap().apply(envelope);
             }
             Effect::Reject {
                 connection,
@@ -298,14 +310,30 @@ impl World {
             for (channel, state) in &mirror.channels {
                 let host = self.log.channels.get(channel);
                 let host = host.unwrap_or_else(|| panic!("{channel} is gone"));
+                let host = windowed(host, state);
                 assert_eq!(
                     comparable(state),
-                    comparable(host),
+                    comparable(&host),
                     "{connection:?} and the host differ on {channel}"
                 );
             }
         }
     }
+}
+
+/// What the host has, as far as a client has been shown it.
+fn windowed(host: &ChannelState, mirror: &ChannelState) -> ChannelState {
+    let (ChannelState::Chat(whole), ChannelState::Chat(part)) = (host, mirror) else {
+        return host.clone();
+    };
+    let mut whole = (**whole).clone();
+    let hidden = whole.turns.len().saturating_sub(part.turns.len());
+    if part.turns_next_cursor.is_some() {
+        assert!(hidden > 0 || whole.turns.is_empty() || part.turns.len() <= whole.turns.len());
+        whole.turns = whole.turns.iter().skip(hidden).cloned().collect();
+        whole.turns_next_cursor.clone_from(&part.turns_next_cursor);
+    }
+    whole.into()
 }
 
 /// The chat and the name of what an entry of `inputNeeded` is about.

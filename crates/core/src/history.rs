@@ -1,0 +1,212 @@
+//! How much of a chat each subscriber has been shown.
+//!
+//! A client may ask for the latest turns only. The state of the chat is the
+//! same for everyone; what differs is how many of its oldest turns a
+//! subscriber has not seen (SUB-18). Older turns go to that subscriber alone,
+//! so nobody else is given a cursor (CHT-33).
+
+use std::sync::Arc;
+
+use agenthost_protocol::action::{ActionEnvelope, ReceivedAction};
+use agenthost_protocol::channel::{ChannelState, Snapshot};
+use agenthost_protocol::chat::{ChatAction, FetchTurnsParams, TurnsLoaded};
+use agenthost_protocol::connection::SubscribeParams;
+use agenthost_protocol::uri::Uri;
+
+use crate::effect::{Answer, Effect, Effects, Write};
+use crate::host::Host;
+use crate::input::ConnectionId;
+use crate::refusal::Failure;
+
+/// Turns that are shown at a time.
+const PAGE: usize = 50;
+
+impl Host {
+    /// Cuts a snapshot to what the client asked for, and remembers what it has
+    /// not been shown.
+    pub(crate) fn cut_view(
+        &mut self,
+        connection: ConnectionId,
+        params: &SubscribeParams,
+        snapshot: &mut Snapshot,
+        out: &mut Effects,
+    ) {
+        let channel = &params.channel;
+        let wanted = params.view.as_ref().and_then(|view| view.turns);
+        let earlier = self.earlier(channel).len();
+        let (Some(wanted), ChannelState::Chat(chat)) = (wanted, &mut snapshot.state) else {
+            self.remember_window(connection, channel, false, out);
+            return;
+        };
+        // The latest turn can be taken up again, so it is always shown.
+        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX).max(1);
+        let shown = wanted.min(chat.turns.len());
+        let cut = chat.turns.len() - shown;
+        let hidden = earlier + cut;
+        if hidden > 0 {
+            let chat = Arc::make_mut(chat);
+            chat.turns = chat.turns.iter().skip(cut).cloned().collect();
+            chat.turns_next_cursor = Some(cursor(hidden));
+        }
+        self.hide(connection, channel, hidden);
+        self.remember_window(connection, channel, hidden > 0, out);
+    }
+
+    /// Shows a subscriber the next older turns (CHT-30, CHT-31).
+    pub(crate) fn fetch_turns(
+        &mut self,
+        connection: ConnectionId,
+        params: &FetchTurnsParams,
+        out: &mut Effects,
+    ) -> Result<Answer, Failure> {
+        let channel = &params.channel;
+        if self.chat(channel).is_none() {
+            return Err(Failure::UnknownSession(channel.clone()));
+        }
+        let Some(hidden) = self.hidden(connection, channel) else {
+            let reason = "subscribe to the chat first".to_owned();
+            return Err(Failure::InvalidParams(reason));
+        };
+        if let Some(given) = &params.cursor {
+            // What was cut off since made it smaller, and no less true.
+            let known = read_cursor(given).is_some_and(|given| given >= hidden && given > 0);
+            if !known {
+                return Err(Failure::InvalidParams("cursor: unknown".to_owned()));
+            }
+        }
+        if hidden > 0 {
+            self.show(connection, channel, hidden.saturating_sub(PAGE), out);
+        }
+        Ok(Answer::Empty)
+    }
+
+    /// Before something happens to a turn, whoever has not been shown the turn
+    /// is (CHT-32): where it is not known, nothing would happen.
+    pub(crate) fn show_to_all(
+        &mut self,
+        channel: &Uri,
+        action: &ReceivedAction,
+        out: &mut Effects,
+    ) {
+        let ReceivedAction::Valid(agenthost_protocol::action::Action::Chat(ChatAction::Truncated(
+            cut,
+        ))) = action
+        else {
+            return;
+        };
+        let chat = self.chat(channel);
+        let index = chat.and_then(|chat| {
+            let last = cut.turn_id.as_ref()?;
+            chat.turns.find(|turn| turn.id == *last)
+        });
+        let Some(position) = index.map(|index| index + self.earlier(channel).len()) else {
+            return;
+        };
+        let subscribers = self
+            .channels
+            .get(channel)
+            .map(|channel| &channel.subscribers);
+        let behind: Vec<_> = subscribers
+            .into_iter()
+            .flatten()
+            .filter(|(_, subscription)| subscription.hidden > position)
+            .map(|(connection, _)| *connection)
+            .collect();
+        for connection in behind {
+            self.show(connection, channel, position, out);
+        }
+    }
+
+    /// After turns were cut off there may be fewer than were hidden.
+    pub(crate) fn cut_windows(&mut self, channel: &Uri) {
+        let Some(loaded) = self.loaded(channel) else {
+            return;
+        };
+        let ChannelState::Chat(chat) = &loaded.state else {
+            return;
+        };
+        let total = loaded.earlier.len() + chat.turns.len();
+        if let Some(channel) = self.channels.get_mut(channel) {
+            for subscription in channel.subscribers.values_mut() {
+                subscription.hidden = subscription.hidden.min(total);
+            }
+        }
+    }
+
+    /// Shows a subscriber the turns from a position on.
+    fn show(&mut self, connection: ConnectionId, channel: &Uri, from: usize, out: &mut Effects) {
+        let Some(hidden) = self.hidden(connection, channel) else {
+            return;
+        };
+        let earlier = self.earlier(channel).len();
+        let Some(chat) = self.chat(channel) else {
+            return;
+        };
+        let from = from.max(earlier);
+        let turns = chat.turns.iter().skip(from - earlier);
+        let turns = turns.take(hidden.saturating_sub(from)).cloned().collect();
+        let action = ChatAction::TurnsLoaded(TurnsLoaded {
+            turns,
+            turns_next_cursor: (from > 0).then(|| cursor(from)),
+        });
+        self.hide(connection, channel, from);
+        let server_seq = self.next_seq();
+        out.write(Write::Number(server_seq));
+        out.push(Effect::Show {
+            connection,
+            envelope: Box::new(ActionEnvelope {
+                channel: channel.clone(),
+                action: Arc::new(action.into()),
+                server_seq,
+                origin: None,
+            }),
+        });
+    }
+
+    fn hidden(&self, connection: ConnectionId, channel: &Uri) -> Option<usize> {
+        let subscribers = &self.channels.get(channel)?.subscribers;
+        Some(subscribers.get(&connection)?.hidden)
+    }
+
+    fn hide(&mut self, connection: ConnectionId, channel: &Uri, hidden: usize) {
+        let channel = self.channels.get_mut(channel);
+        let subscription = channel.and_then(|channel| channel.subscribers.get_mut(&connection));
+        if let Some(subscription) = subscription {
+            subscription.hidden = hidden;
+        }
+    }
+
+    /// Whether a client has seen a chat in part is remembered with the client:
+    /// `reconnect` does not say, and what happens to turns that it does not
+    /// know could not be told one by one (SUB-19).
+    fn remember_window(
+        &mut self,
+        connection: ConnectionId,
+        channel: &Uri,
+        windowed: bool,
+        out: &mut Effects,
+    ) {
+        let Some(id) = self.clients.client_of(connection).cloned() else {
+            return;
+        };
+        let Some(client) = self.clients.clients.get_mut(&id) else {
+            return;
+        };
+        let changed = if windowed {
+            client.record.windowed.insert(channel.clone())
+        } else {
+            client.record.windowed.remove(channel)
+        };
+        if changed {
+            out.write(Write::Client(id, Box::new(client.record.clone())));
+        }
+    }
+}
+
+fn cursor(hidden: usize) -> String {
+    format!("turns-{hidden}")
+}
+
+fn read_cursor(cursor: &str) -> Option<usize> {
+    cursor.strip_prefix("turns-")?.parse().ok()
+}
