@@ -95,6 +95,11 @@ pub enum AgentCommand {
         /// What it brought.
         result: Box<ToolCallResult>,
     },
+    /// The session may use other directories now.
+    Directories {
+        /// All of them, the primary one first.
+        directories: Vec<Uri>,
+    },
     /// The clients that offer tools to the session, with their tools.
     ClientTools {
         /// The clients.
@@ -124,9 +129,10 @@ impl AgentCommand {
             | AgentCommand::CloseChat { chat }
             | AgentCommand::ToolCompleted { chat, .. }
             | AgentCommand::Rewind { chat, .. } => Some(chat),
-            AgentCommand::Open { .. } | AgentCommand::ClientTools { .. } | AgentCommand::Close => {
-                None
-            }
+            AgentCommand::Open { .. }
+            | AgentCommand::Directories { .. }
+            | AgentCommand::ClientTools { .. }
+            | AgentCommand::Close => None,
         }
     }
 }

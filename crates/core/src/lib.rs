@@ -17,6 +17,7 @@ mod chats;
 mod client_tools;
 mod clients;
 mod commit;
+mod directories;
 mod dispatch;
 mod effect;
 mod env;

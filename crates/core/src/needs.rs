@@ -6,6 +6,7 @@
 use agenthost_protocol::action::{Action, ReceivedAction};
 use agenthost_protocol::chat::{ChatAction, ChatMoveDestination, ChatSource};
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest};
+use agenthost_protocol::session::SessionAction;
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentEvent;
@@ -48,7 +49,11 @@ impl Host {
                             ReceivedAction::Valid(Action::Chat(ChatAction::Truncated(_)))
                         );
                         let extent = if cuts { Extent::Whole } else { Extent::Tail };
-                        (vec![params.channel.clone()], extent)
+                        let mut channels = vec![params.channel.clone()];
+                        if narrows(&params.action) {
+                            channels.extend(self.chats_of(&params.channel));
+                        }
+                        (channels, extent)
                     }
                     ClientNotification::Unsubscribe(_) => (Vec::new(), Extent::Tail),
                 },
@@ -75,6 +80,12 @@ impl Host {
         }
     }
 
+    fn chats_of(&self, session: &Uri) -> impl Iterator<Item = Uri> {
+        let chats = self.sessions.get(session).into_iter();
+        let chats = chats.flat_map(|summary| summary.chats.iter().flatten());
+        chats.map(|chat| chat.resource.clone())
+    }
+
     fn touched_by(&self, request: &ClientRequest) -> (Vec<Uri>, Extent) {
         let channels = match request {
             ClientRequest::Initialize(params) => {
@@ -85,9 +96,7 @@ impl Host {
             ClientRequest::Reconnect(params) => params.subscriptions.clone(),
             ClientRequest::Subscribe(params) => vec![params.channel.clone()],
             ClientRequest::DisposeSession(params) => {
-                let chats = self.sessions.get(&params.channel).into_iter();
-                let chats = chats.flat_map(|summary| summary.chats.iter().flatten());
-                let chats = chats.map(|chat| chat.resource.clone());
+                let chats = self.chats_of(&params.channel);
                 chats.chain([params.channel.clone()]).collect()
             }
             ClientRequest::CreateChat(params) => {
@@ -134,4 +143,14 @@ impl Host {
         };
         (channels, extent)
     }
+}
+
+/// Whether an action on a session takes a directory from its chats.
+fn narrows(action: &ReceivedAction) -> bool {
+    matches!(
+        action,
+        ReceivedAction::Valid(Action::Session(
+            SessionAction::WorkingDirectoryRemoved(_) | SessionAction::WorkingDirectoryReplaced(_)
+        ))
+    )
 }

@@ -13,7 +13,7 @@ use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{Message, MessageKind};
 use agenthost_protocol::ids::ClientId;
-use agenthost_protocol::root::AgentInfo;
+use agenthost_protocol::root::{AgentInfo, MultipleWorkingDirectoriesCapability};
 use agenthost_protocol::session::SessionState;
 use agenthost_protocol::uri::Uri;
 
@@ -50,7 +50,8 @@ impl Host {
                 chat::judge(env, &place, client, action).map(Action::Chat)
             }
             (ChannelState::Session(session), Action::Session(action)) => {
-                session::judge(session, client, action).map(Action::Session)
+                let agent = self.agent_of(session);
+                session::judge(agent, session, client, action).map(Action::Session)
             }
             (ChannelState::Terminal(terminal), Action::Terminal(action)) => {
                 terminal::judge(terminal, client, action).map(Action::Terminal)
@@ -102,6 +103,16 @@ fn check_name(what: &str, name: &str) -> Result<(), Refusal> {
         return Err(Refusal::Invalid(reason));
     }
     Ok(())
+}
+
+/// What an agent can do with several directories, if it can.
+fn several_directories(
+    agent: Option<&AgentInfo>,
+) -> Result<&MultipleWorkingDirectoriesCapability, Refusal> {
+    let capabilities = agent.and_then(|agent| agent.capabilities.as_ref());
+    capabilities
+        .and_then(|capabilities| capabilities.multiple_working_directories.as_ref())
+        .ok_or(Refusal::Unsupported("several working directories"))
 }
 
 fn unknown(what: &'static str, name: impl ToString) -> Refusal {

@@ -64,6 +64,11 @@ impl Host {
                 self.fail_calls_of(env, &removed.client_id, session, out);
                 self.offer_client_tools(session, out);
             }
+            SessionAction::WorkingDirectorySet(_)
+            | SessionAction::WorkingDirectoryRemoved(_)
+            | SessionAction::WorkingDirectoryReplaced(_) => {
+                self.directories_changed(session, action, out);
+            }
             _ => {}
         }
     }

@@ -121,6 +121,9 @@ pub enum Refusal {
     /// Clients speak for themselves.
     #[error("a client can only do this for itself")]
     NotSelf,
+    /// The first directory of a session is special.
+    #[error("the primary directory of this session stays where it is")]
+    Primary,
     /// The agent does not have it.
     #[error("the agent does not support {0}")]
     Unsupported(&'static str),

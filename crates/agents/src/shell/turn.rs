@@ -254,6 +254,7 @@ impl Turn {
                     | AgentCommand::Answer { .. }
                     | AgentCommand::OpenChat { .. }
                     | AgentCommand::ToolCompleted { .. }
+                    | AgentCommand::Directories { .. }
                     | AgentCommand::ClientTools { .. },
                 ) => {}
             }

@@ -10,7 +10,7 @@ use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::session::{SessionLifecycle, SessionState};
 
-use super::{check_message, check_name, from_user, input, unknown};
+use super::{check_message, check_name, from_user, input, several_directories, unknown};
 use crate::env::Env;
 use crate::refusal::Refusal;
 use crate::turns::elapsed;
@@ -90,8 +90,16 @@ pub(super) fn judge(
         }
         ChatAction::InputAnswerChanged(change) => input::judge_answer(chat, change)?,
         ChatAction::InputCompleted(completed) => input::judge_completion(chat, completed)?,
-        ChatAction::WorkingDirectorySet(_) | ChatAction::WorkingDirectoryRemoved(_) => {
-            return Err(Refusal::Unsupported("several working directories"));
+        ChatAction::WorkingDirectorySet(set) => {
+            several_directories(place.agent)?;
+            let session = place.session.iter();
+            let mut known = session.flat_map(|s| s.metadata.working_directories.iter().flatten());
+            if !known.any(|directory| *directory == set.directory) {
+                return Err(unknown("directory of the session", &set.directory));
+            }
+        }
+        ChatAction::WorkingDirectoryRemoved(_) => {
+            several_directories(place.agent)?;
         }
         ChatAction::QueuedMessagesReordered(_)
         | ChatAction::IsReadChanged(_)

@@ -3,15 +3,19 @@
 use std::collections::BTreeSet;
 
 use agenthost_protocol::ids::{ClientId, CustomizationId};
+use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::session::{Customization, SessionAction, SessionState};
+use agenthost_protocol::uri::Uri;
 
-use super::unknown;
+use super::{several_directories, unknown};
 use crate::refusal::Refusal;
+use crate::uris;
 
 /// Longest title that is kept (SEC-5).
 const TITLE: usize = 500;
 
 pub(super) fn judge(
+    agent: Option<&AgentInfo>,
     session: &SessionState,
     client: &ClientId,
     action: SessionAction,
@@ -39,10 +43,29 @@ pub(super) fn judge(
                 return Err(Refusal::NotSelf);
             }
         }
-        SessionAction::WorkingDirectorySet(_)
-        | SessionAction::WorkingDirectoryRemoved(_)
-        | SessionAction::WorkingDirectoryReplaced(_) => {
-            return Err(Refusal::Unsupported("several working directories"));
+        SessionAction::WorkingDirectorySet(set) => {
+            several_directories(agent)?;
+            check_directory(&set.directory)?;
+        }
+        SessionAction::WorkingDirectoryRemoved(removed) => {
+            let can = several_directories(agent)?;
+            let fixed =
+                can.primary_replacement == Some(true) || can.immutable_primary == Some(true);
+            if fixed && is_primary(session, &removed.directory) {
+                return Err(Refusal::Primary);
+            }
+        }
+        SessionAction::WorkingDirectoryReplaced(replaced) => {
+            let can = several_directories(agent)?;
+            check_directory(&replaced.replacement)?;
+            let mut directories = session.metadata.working_directories.iter().flatten();
+            if !directories.any(|directory| *directory == replaced.directory) {
+                return Err(unknown("directory", &replaced.directory));
+            }
+            let primary = is_primary(session, &replaced.directory);
+            if primary && can.primary_replacement != Some(true) {
+                return Err(Refusal::Primary);
+            }
         }
         SessionAction::CustomizationToggled(toggle) => known(session, &toggle.id)?,
         SessionAction::McpServerStartRequested(request) => known(session, &request.id)?,
@@ -69,6 +92,15 @@ pub(super) fn judge(
         | SessionAction::MetaChanged(_) => return Err(Refusal::HostOnly(action.info().name)),
     }
     Ok(action)
+}
+
+fn is_primary(session: &SessionState, directory: &Uri) -> bool {
+    let mut directories = session.metadata.working_directories.iter().flatten();
+    directories.next() == Some(directory)
+}
+
+fn check_directory(directory: &Uri) -> Result<(), Refusal> {
+    uris::check(directory).map_err(|failure| Refusal::Invalid(failure.to_string()))
 }
 
 fn known(session: &SessionState, id: &CustomizationId) -> Result<(), Refusal> {

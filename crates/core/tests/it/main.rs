@@ -8,6 +8,7 @@
 
 mod asking;
 mod chats;
+mod directories;
 mod dispatch;
 mod handshake;
 mod log;

@@ -428,6 +428,10 @@ fn render_command(command: &AgentCommand) -> String {
                 )
             }
         },
+        AgentCommand::Directories { directories } => {
+            let names: Vec<_> = directories.iter().map(Uri::as_str).collect();
+            format!("directories [{}]", names.join(", "))
+        }
         AgentCommand::CloseChat { chat } => format!("close chat {}", short(chat)),
         AgentCommand::ToolCompleted { call, result, .. } => {
             format!("completed {call} {}", result.success)

@@ -17,7 +17,9 @@ use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::ids::{ProviderId, ServerSeq};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::outcome::Outcome;
-use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapability};
+use agenthost_protocol::root::{
+    AgentCapabilities, AgentInfo, MultipleChatsCapability, MultipleWorkingDirectoriesCapability,
+};
 use agenthost_protocol::rpc::{ClientNotification, RequestId};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
@@ -63,13 +65,23 @@ pub(crate) fn config() -> Config {
         }),
         ..agent("shell")
     };
+    let roaming = AgentInfo {
+        capabilities: Some(AgentCapabilities {
+            multiple_chats: Some(MultipleChatsCapability::default()),
+            multiple_working_directories: Some(MultipleWorkingDirectoriesCapability {
+                immutable_primary: Some(true),
+                primary_replacement: Some(true),
+            }),
+        }),
+        ..agent("roaming")
+    };
     Config {
         server: Implementation {
             name: "agenthost".to_owned(),
             version: None,
             title: None,
         },
-        agents: vec![chatty, agent("other")],
+        agents: vec![chatty, agent("other"), roaming],
         default_directory: None,
         grace: Millis(30_000),
         subscriptions: 8,

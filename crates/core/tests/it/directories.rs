@@ -1,0 +1,71 @@
+//! Directories of sessions and chats.
+
+use expect_test::expect;
+
+use crate::script::check;
+
+/// DIR-1 to DIR-11, SES-9; the rows of table 7.1.
+#[test]
+fn a_chat_has_no_directory_that_its_session_has_not() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 createSession s1 {"workingDirectories": ["file:///a", "file:///b"]}
+        - agent s1 opened
+        c1 ! s1 session/workingDirectorySet {"directory": "file:///c"}
+        c1 ! s1.chat chat/workingDirectorySet {"directory": "file:///a"}
+        - c1 createSession s2 {"provider": "roaming", "workingDirectories": ["file:///a", "file:///b"]}
+        - agent s2 opened
+        - c1 subscribe s2
+        - c1 createChat s2 {"chat": "ahp-chat:/1", "workingDirectories": ["file:///b"]}
+        - c1 subscribe ahp-chat:/1
+        c1 ! s2 session/workingDirectorySet {"directory": "no address"}
+        c1 ! s2 session/workingDirectorySet {"directory": "file:///c"}
+        c1 ! s2 session/workingDirectoryRemoved {"directory": "file:///a"}
+        c1 ! s2 session/workingDirectoryReplaced {"directory": "file:///x", "replacement": "file:///d"}
+        c1 ! s2 session/workingDirectoryReplaced {"directory": "file:///a", "replacement": "file:///d"}
+        c1 ! ahp-chat:/1 chat/workingDirectorySet {"directory": "file:///a"}
+        c1 ! ahp-chat:/1 chat/workingDirectorySet {"directory": "file:///c"}
+        - c1 unsubscribe ahp-chat:/1
+        - quiet
+        - c1 subscribe ahp-chat:/1
+        c1 ! s2 session/workingDirectoryReplaced {"directory": "file:///b", "replacement": "file:///e"}
+        c1 ! s2 session/workingDirectoryRemoved {"directory": "file:///c"}
+        "#,
+        expect![[r#"
+            c1 ! s1 session/workingDirectorySet {"directory": "file:///c"}
+                c1: 3 rejected: the agent does not support several working directories
+            c1 ! s1.chat chat/workingDirectorySet {"directory": "file:///a"}
+                c1: 4 rejected: the agent does not support several working directories
+            c1 ! s2 session/workingDirectorySet {"directory": "no address"}
+                c1: 8 rejected: `no address` is not an absolute URI of at most 2048 bytes
+            c1 ! s2 session/workingDirectorySet {"directory": "file:///c"}
+                c1: 9 s2 by a session/workingDirectorySet {"directory":"file:///c"}
+                agent s2: directories [file:///a, file:///b, file:///c]
+            c1 ! s2 session/workingDirectoryRemoved {"directory": "file:///a"}
+                c1: 10 rejected: the primary directory of this session stays where it is
+            c1 ! s2 session/workingDirectoryReplaced {"directory": "file:///x", "replacement": "file:///d"}
+                c1: 11 rejected: there is no directory `file:///x`
+            c1 ! s2 session/workingDirectoryReplaced {"directory": "file:///a", "replacement": "file:///d"}
+                c1: 12 s2 by a session/workingDirectoryReplaced {"replacement":"file:///d","directory":"file:///a"}
+                agent s2: directories [file:///d, file:///b, file:///c]
+            c1 ! ahp-chat:/1 chat/workingDirectorySet {"directory": "file:///a"}
+                c1: 13 rejected: there is no directory of the session `file:///a`
+            c1 ! ahp-chat:/1 chat/workingDirectorySet {"directory": "file:///c"}
+                c1: 14 ahp-chat:/1 by a chat/workingDirectorySet {"directory":"file:///c"}
+                c1: 15 s2 session/chatUpdated {"changes":{"workingDirectories":["file:///b","file:///c"]},"chat":"ahp-chat:/1"}
+            c1 ! s2 session/workingDirectoryReplaced {"directory": "file:///b", "replacement": "file:///e"}
+                c1: 16 s2 by a session/workingDirectoryReplaced {"replacement":"file:///e","directory":"file:///b"}
+                c1: 17 ahp-chat:/1 chat/workingDirectorySet {"directory":"file:///e"}
+                c1: 18 ahp-chat:/1 chat/workingDirectoryRemoved {"directory":"file:///b"}
+                c1: 19 s2 session/chatUpdated {"changes":{"workingDirectories":["file:///c","file:///e"]},"chat":"ahp-chat:/1"}
+                agent s2: directories [file:///d, file:///e, file:///c]
+            c1 ! s2 session/workingDirectoryRemoved {"directory": "file:///c"}
+                c1: 20 s2 by a session/workingDirectoryRemoved {"directory":"file:///c"}
+                c1: 21 ahp-chat:/1 chat/workingDirectoryRemoved {"directory":"file:///c"}
+                c1: 22 s2 session/chatUpdated {"changes":{"workingDirectories":["file:///e"]},"chat":"ahp-chat:/1"}
+                agent s2: directories [file:///d, file:///e]
+        "#]],
+    );
+}
