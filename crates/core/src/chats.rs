@@ -44,7 +44,7 @@ impl Host {
             }
             return Err(Failure::ChatExists(params.chat));
         }
-        uris::check(&params.chat)?;
+        uris::check_chat(&params.chat)?;
         let refuse = |reason: &str| Err(Failure::InvalidParams(reason.to_owned()));
         if state.lifecycle != SessionLifecycle::Ready {
             return refuse("the session is not ready");

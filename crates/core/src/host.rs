@@ -47,6 +47,8 @@ pub struct Remembered {
     pub channels: Vec<StoredChannel>,
     /// All clients.
     pub clients: Vec<(ClientId, ClientRecord)>,
+    /// What should be there and could not be read, in words.
+    pub unreadable: Vec<String>,
 }
 
 /// A channel whose state is in the log.

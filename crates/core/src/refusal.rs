@@ -41,6 +41,9 @@ pub enum Failure {
     /// Something has to end first.
     #[error("a turn is in progress in `{0}`")]
     TurnInProgress(Uri),
+    /// It is there, but what the log has of it makes no sense.
+    #[error("what is kept of `{0}` can't be read; the log of the host says why")]
+    Unreadable(Uri),
     /// The parameters do not make sense.
     #[error("{0}")]
     InvalidParams(String),
@@ -62,6 +65,7 @@ impl From<Failure> for RpcError {
             Failure::SessionExists(_) => ErrorCode::SessionAlreadyExists,
             Failure::ChatExists(_) => ErrorCode::AlreadyExists,
             Failure::TurnInProgress(_) => ErrorCode::TurnInProgress,
+            Failure::Unreadable(_) => ErrorCode::InternalError,
             Failure::Unsupported(_) => ErrorCode::MethodNotFound,
         };
         RpcError::new(code, failure.to_string())

@@ -39,7 +39,10 @@ impl Host {
         if self.channels.contains_key(&session) {
             return Err(Failure::SessionExists(session));
         }
-        uris::check(&session)?;
+        uris::check_session(&session)?;
+        if self.channels.contains_key(&uris::default_chat(&session)) {
+            return Err(Failure::SessionExists(session));
+        }
         let agents = &self.config.agents;
         let agent = match &params.provider {
             Some(provider) => agents.iter().find(|agent| agent.provider == *provider),

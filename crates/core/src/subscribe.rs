@@ -55,7 +55,7 @@ impl Host {
         self.register(connection, channel)?;
         let state = self
             .snapshot_state(channel)
-            .ok_or_else(|| unknown(channel))?;
+            .ok_or_else(|| Failure::Unreadable(channel.clone()))?;
         Ok(Snapshot {
             resource: channel.clone(),
             state,

@@ -16,19 +16,52 @@ pub fn default_chat(session: &Uri) -> Uri {
 /// Longest address that a client may choose.
 const LONGEST: usize = 2_048;
 
-/// Whether a client may choose this address for something new (SEC-5).
+/// Whether a client may choose this address for a session (SEC-5). Any scheme
+/// will do, except those that mean other things here.
+pub(crate) fn check_session(uri: &Uri) -> Result<(), Failure> {
+    check(uri)?;
+    reserve(uri, "ahp-session")
+}
+
+/// Whether a client may choose this address for a chat. Those of default chats
+/// are the host's to give.
+pub(crate) fn check_chat(uri: &Uri) -> Result<(), Failure> {
+    check(uri)?;
+    reserve(uri, "ahp-chat")?;
+    if uri.as_str().starts_with("ahp-chat://default/") {
+        return Err(invalid(uri, "is the default chat of another session"));
+    }
+    Ok(())
+}
+
+/// Whether this is an address at all.
 pub(crate) fn check(uri: &Uri) -> Result<(), Failure> {
     let text = uri.as_str();
-    let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
+    let (scheme, _) = text.split_once(':').unwrap_or_default();
     let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
     let named = scheme.starts_with(|first: char| first.is_ascii_alphabetic());
     let plain = !text.contains(|c: char| c.is_whitespace() || c.is_control());
     if named && scheme.bytes().all(letter) && plain && text.len() <= LONGEST {
         return Ok(());
     }
-    let beginning: String = text.chars().take(60).collect();
-    Err(Failure::InvalidParams(format!(
-        "`{}` is not an absolute URI of at most {LONGEST} bytes",
-        beginning.escape_debug()
-    )))
+    let reason = format!("is not an absolute URI of at most {LONGEST} bytes");
+    Err(invalid(uri, &reason))
+}
+
+/// Schemes of the protocol are for what the protocol says.
+fn reserve(uri: &Uri, kind: &str) -> Result<(), Failure> {
+    let (scheme, rest) = uri.as_str().split_once(':').unwrap_or_default();
+    let ours = scheme
+        .get(..4)
+        .is_some_and(|start| start.eq_ignore_ascii_case("ahp-"));
+    let nameless = rest.trim_start_matches('/').is_empty();
+    if nameless || ours && scheme != kind {
+        return Err(invalid(uri, &format!("is not an address of {kind}")));
+    }
+    Ok(())
+}
+
+fn invalid(uri: &Uri, reason: &str) -> Failure {
+    let beginning: String = uri.as_str().chars().take(60).collect();
+    Failure::InvalidParams(format!("`{}` {reason}", beginning.escape_debug()))
 }

@@ -29,6 +29,9 @@ const COMPACT_EVERY: u64 = 10_000;
 /// Most bytes of a replay. A client that missed more gets snapshots.
 const REPLAY: u64 = 8 * 1024 * 1024;
 
+/// How long nothing has to happen before the log is tidied up.
+const IDLE: Duration = Duration::from_millis(300);
+
 /// How often what nobody looks at is let go from memory.
 const QUIET_EVERY: Duration = Duration::from_secs(60);
 
@@ -45,6 +48,8 @@ pub(crate) struct Driver {
     pub(crate) timers: JoinSet<Input>,
     pub(crate) nonce: u128,
     pub(crate) compacted: ServerSeq,
+    /// Whether something was appended since the log was last tidied up.
+    pub(crate) unsettled: bool,
     /// What was appended, for the effects that wait for it.
     pub(crate) appended: Vec<Appended>,
 }
@@ -70,6 +75,11 @@ impl Driver {
                     continue;
                 }
                 _ = quiet.tick() => Some(Event::Input(Input::Quiet)),
+                () = tokio::time::sleep(IDLE), if self.unsettled => {
+                    self.unsettled = false;
+                    self.store.idle();
+                    continue;
+                }
                 () = stop.cancelled() => None,
             };
             let Some(first) = first else {
@@ -214,7 +224,15 @@ impl Driver {
 
     fn restore(&mut self, need: Need, out: &mut Effects) -> Result<(), StoreError> {
         let Need { channel, extent } = need;
-        if let Some(loaded) = self.store.load(&channel, extent)? {
+        let loaded = match self.store.load(&channel, extent) {
+            // The rest of the host can do without it.
+            Err(error @ StoreError::Unreadable { .. }) => {
+                tracing::error!(%channel, %error, "a channel is lost");
+                return Ok(());
+            }
+            loaded => loaded?,
+        };
+        if let Some(loaded) = loaded {
             let env = self.env();
             let restored = Input::Restored { channel, loaded };
             self.host.step(&env, restored, out);
@@ -263,6 +281,7 @@ impl Driver {
             }
         }
         self.appended.push(appended);
+        self.unsettled = true;
         let many = seq.0 >= self.compacted.0 + COMPACT_EVERY;
         if many || self.store.is_large(self.retention)? {
             self.compacted = seq;

@@ -298,6 +298,9 @@ fn driver(
         agents.add(Arc::clone(agent));
     }
     let remembered = store.remembered()?;
+    for problem in &remembered.unreadable {
+        tracing::error!(problem, "something is lost");
+    }
     let compacted = remembered.seq;
     let grace = config.limits.grace.as_millis();
     let host = Host::new(
@@ -326,6 +329,7 @@ fn driver(
         timers: JoinSet::new(),
         nonce: random(),
         compacted,
+        unsettled: false,
         appended: Vec::new(),
     })
 }

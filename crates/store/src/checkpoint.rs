@@ -17,6 +17,10 @@ const EVERY: usize = 1024 * 1024;
 /// Commits between two checkpoints: each takes a few pages, however small.
 const COMMITS: u32 = 500;
 
+/// Pages of the log from which on it is worth a short wait of the writer to
+/// start it afresh: 64 MB. Below that, a quiet moment will come.
+const LONG: i64 = 16_384;
+
 /// The thread, while the store is open.
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
@@ -47,13 +51,24 @@ impl Checkpoints {
         })
     }
 
+    /// Nothing happens at the moment: a checkpoint now reaches the end, and
+    /// the log starts afresh with the next commit.
+    pub(crate) fn idle(&mut self) {
+        if self.commits > 0 {
+            self.ask();
+        }
+    }
+
     /// So much was appended, in one commit.
     pub(crate) fn appended(&mut self, bytes: usize) {
         self.bytes += bytes;
         self.commits += 1;
-        if self.bytes < EVERY && self.commits < COMMITS {
-            return;
+        if self.bytes >= EVERY || self.commits >= COMMITS {
+            self.ask();
         }
+    }
+
+    fn ask(&mut self) {
         let asked = self.wanted.as_ref().map(|wanted| wanted.try_send(()));
         // One that is under way does not see the latest: ask again later.
         if !matches!(asked, Some(Err(TrySendError::Full(())))) {
@@ -75,8 +90,18 @@ impl Drop for Checkpoints {
 
 fn work(connection: &Connection, asked: &Receiver<()>) {
     while let Ok(()) = asked.recv() {
-        // Never waits for the writer. If the disk is full, the writer will
-        // say so.
-        drop(connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())));
+        // The first never waits for the writer, nor the writer for it; after
+        // it there is little left for the second. If the disk is full, the
+        // writer will say so.
+        let pages = checkpoint(connection, "PASSIVE");
+        if pages.is_ok_and(|pages| pages > LONG) {
+            drop(checkpoint(connection, "RESTART"));
+        }
     }
+}
+
+/// Returns how many pages the log has.
+fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<i64> {
+    let pragma = format!("PRAGMA wal_checkpoint({mode})");
+    connection.query_row(&pragma, [], |row| row.get(1))
 }

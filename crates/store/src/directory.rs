@@ -23,13 +23,7 @@ impl Directory {
             let path = lock_path.clone();
             move |source| StoreError::File { what, path, source }
         };
-        let mut lock = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&lock_path)
-            .map_err(failed("open"))?;
+        let mut lock = open_private(&lock_path)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -61,6 +55,40 @@ impl Directory {
     pub(crate) fn database(&self) -> PathBuf {
         self.path.join("agenthost.db")
     }
+
+    /// A mark that a database was made here: without it, one that was lost
+    /// would look like one that never was.
+    fn mark(&self) -> PathBuf {
+        self.path.join("agenthost.made")
+    }
+
+    /// Makes the database if there never was one. Nobody else can read it.
+    pub(crate) fn make_database(&self) -> Result<(), StoreError> {
+        let (database, mark) = (self.database(), self.mark());
+        let length = database.metadata().map(|found| found.len());
+        if mark.exists() && length.is_ok_and(|length| length > 0) {
+            return Ok(());
+        }
+        if mark.exists() {
+            return Err(StoreError::Missing { database, mark });
+        }
+        open_private(&database)?;
+        open_private(&mark)?;
+        Ok(())
+    }
+}
+
+/// Opens a file that only its owner can read, or makes it.
+fn open_private(path: &Path) -> Result<File, StoreError> {
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map_err(|source| StoreError::File {
+        what: "open",
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Nobody else gets to read what people said to their agents.
@@ -77,27 +105,49 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Copies a database that can't be read, with its log, to a name that is
-/// free.
+/// free; a copy that was made before will do.
 pub(crate) fn set_aside(database: &Path) -> Result<PathBuf, StoreError> {
     let name = |number: u32| database.with_extension(format!("db.damaged-{number}"));
-    let copy = (1..)
-        .map(name)
-        .find(|copy| !copy.exists())
-        .unwrap_or_else(|| name(0));
-    std::fs::copy(database, &copy).map_err(|source| StoreError::File {
-        what: "copy",
-        path: database.to_owned(),
-        source,
-    })?;
+    let mut number = 1;
+    let copy = loop {
+        let copy = name(number);
+        if !copy.exists() {
+            break copy;
+        }
+        if is_same(database, &copy).unwrap_or(false) {
+            return Ok(copy);
+        }
+        number += 1;
+    };
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| StoreError::File {
+            what: "copy",
+            path,
+            source,
+        }
+    };
+    std::fs::copy(database, &copy).map_err(failed(database))?;
     let wal = database.with_extension("db-wal");
     if wal.exists() {
         let mut wal_copy = copy.clone().into_os_string();
         wal_copy.push("-wal");
-        std::fs::copy(&wal, wal_copy).map_err(|source| StoreError::File {
-            what: "copy",
-            path: wal,
-            source,
-        })?;
+        std::fs::copy(&wal, wal_copy).map_err(failed(&wal))?;
     }
     Ok(copy)
+}
+
+fn is_same(one: &Path, other: &Path) -> std::io::Result<bool> {
+    use std::io::{BufReader, Read};
+    if one.metadata()?.len() != other.metadata()?.len() {
+        return Ok(false);
+    }
+    let one = BufReader::new(File::open(one)?).bytes();
+    let mut other = BufReader::new(File::open(other)?).bytes();
+    for byte in one {
+        if Some(byte?) != other.next().transpose()? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

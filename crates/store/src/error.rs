@@ -27,6 +27,18 @@ pub enum StoreError {
         /// What SQLite says.
         problem: String,
     },
+    /// The database was here, and is not any more.
+    #[error(
+        "database `{}` is gone or empty\nhint: put it back, or remove `{}` to start afresh",
+        database.display(),
+        mark.display()
+    )]
+    Missing {
+        /// Where it was.
+        database: PathBuf,
+        /// What says that it was.
+        mark: PathBuf,
+    },
     /// The database was made by a newer version.
     #[error(
         "database has version {found}, and this version reads up to {known}: use a newer agenthost"

@@ -38,7 +38,7 @@ pub struct Store {
     /// What the rows of chats have, as far as it is known.
     pub(crate) kept: BTreeMap<Uri, Kept>,
     pub(crate) checkpoints: Checkpoints,
-    _directory: Directory,
+    directory: Directory,
 }
 
 impl Store {
@@ -46,25 +46,15 @@ impl Store {
     pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         let directory = Directory::take(path)?;
         let database = directory.database();
-        let connection = connect(&database, durability).map_err(|error| match error {
-            StoreError::Database(problem) if is_damage(&problem) => {
-                match directory::set_aside(&database) {
-                    Ok(copy) => StoreError::Damaged {
-                        database: database.clone(),
-                        copy,
-                        problem: problem.to_string(),
-                    },
-                    Err(error) => error,
-                }
-            }
-            other => other,
-        })?;
+        directory.make_database()?;
+        let connection = connect(&database, durability);
+        let connection = connection.map_err(|error| say_damage(&database, error))?;
         Ok(Store {
             connection,
             since_snapshot: BTreeMap::new(),
             kept: BTreeMap::new(),
             checkpoints: Checkpoints::start(&database)?,
-            _directory: directory,
+            directory,
         })
     }
 
@@ -93,6 +83,11 @@ impl Store {
         Ok(())
     }
 
+    /// Nothing happens at the moment: the time to tidy up.
+    pub fn idle(&mut self) {
+        self.checkpoints.idle();
+    }
+
     /// Lets go of what is only in memory to save work, except for the
     /// channels that the host has in memory, too.
     pub fn let_go(&mut self, held: impl Fn(&Uri) -> bool) {
@@ -101,6 +96,11 @@ impl Store {
 
     /// A channel: its snapshot and what came after.
     pub fn load(&mut self, channel: &Uri, extent: Extent) -> Result<Option<Loaded>, StoreError> {
+        let loaded = self.read(channel, extent);
+        loaded.map_err(|error| say_damage(&self.directory.database(), error))
+    }
+
+    fn read(&mut self, channel: &Uri, extent: Extent) -> Result<Option<Loaded>, StoreError> {
         let row = self
             .connection
             .prepare_cached("SELECT seq, state FROM channels WHERE channel = ?1")?
@@ -155,15 +155,23 @@ impl Store {
 
     /// What a host that starts now has to know.
     pub fn remembered(&mut self) -> Result<Remembered, StoreError> {
+        let remembered = self.read_all();
+        remembered.map_err(|error| say_damage(&self.directory.database(), error))
+    }
+
+    fn read_all(&mut self) -> Result<Remembered, StoreError> {
         let root = self.load(&RootChannel.into(), Extent::Whole)?;
         let root = match root.map(|root| root.state) {
             Some(ChannelState::Root(root)) => Some((*root).clone()),
             _ => None,
         };
-        let sessions = self.rows("SELECT session, summary FROM sessions", |session, text| {
+        let mut unreadable = Vec::new();
+        let sessions = "SELECT session, summary FROM sessions";
+        let sessions = self.rows(sessions, &mut unreadable, |session, text| {
             rows::read(|| format!("the summary of {session}"), text)
         })?;
-        let clients = self.rows("SELECT client, record FROM clients", |client, text| {
+        let clients = "SELECT client, record FROM clients";
+        let clients = self.rows(clients, &mut unreadable, |client, text| {
             let row: ClientRow = rows::read(|| format!("client {client}"), text)?;
             Ok((ClientId::from(client), row.into()))
         })?;
@@ -184,6 +192,7 @@ impl Store {
             sessions,
             channels: channels.collect::<Result<_, _>>()?,
             clients,
+            unreadable,
         })
     }
 
@@ -225,6 +234,7 @@ impl Store {
     fn rows<T>(
         &self,
         query: &str,
+        unreadable: &mut Vec<String>,
         read: impl Fn(&str, &str) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
         let mut statement = self.connection.prepare(query)?;
@@ -233,7 +243,11 @@ impl Store {
         while let Some(row) = rows.next()? {
             let name: String = row.get(0)?;
             let text: String = row.get(1)?;
-            found.push(read(&name, &text)?);
+            // One that can't be read is no reason to do without the others.
+            match read(&name, &text) {
+                Ok(row) => found.push(row),
+                Err(error) => unreadable.push(error.to_string()),
+            }
         }
         Ok(found)
     }
@@ -259,10 +273,29 @@ fn connect(database: &Path, durability: Durability) -> Result<Connection, StoreE
     connection.pragma_update(None, "synchronous", synchronous)?;
     // Not here: see `checkpoint`.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    // A log that was long once does not stay so.
+    connection.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
     schema::migrate(&mut connection)?;
     // Damage shows where something is read.
     connection.query_row("SELECT count(*) FROM numbers", [], |_| Ok(()))?;
     Ok(connection)
+}
+
+/// Sets a damaged database aside, and says so.
+fn say_damage(database: &Path, error: StoreError) -> StoreError {
+    match error {
+        StoreError::Database(problem) if is_damage(&problem) => {
+            match directory::set_aside(database) {
+                Ok(copy) => StoreError::Damaged {
+                    database: database.to_owned(),
+                    copy,
+                    problem: problem.to_string(),
+                },
+                Err(error) => error,
+            }
+        }
+        other => other,
+    }
 }
 
 fn is_damage(error: &rusqlite::Error) -> bool {

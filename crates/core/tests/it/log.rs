@@ -127,6 +127,7 @@ impl Log {
                 .iter()
                 .map(|(id, record)| (id.clone(), record.clone()))
                 .collect(),
+            unreadable: Vec::new(),
         }
     }
 

@@ -38,15 +38,13 @@ fn a_damaged_database_is_set_aside_and_said_so() {
     let database = directory.path().join("agenthost.db");
     let garbage = b"this is not a database, and never was one".repeat(100);
     std::fs::write(&database, &garbage).unwrap();
-    for attempt in 1..=2 {
+    // Once: whoever tries again and again does not fill the disk.
+    for _ in 1..=2 {
         let error = Store::open(directory.path(), Durability::Process).unwrap_err();
         let StoreError::Damaged { copy, .. } = &error else {
             panic!("expected damage: {error}");
         };
-        assert!(
-            copy.ends_with(format!("agenthost.db.damaged-{attempt}")),
-            "{copy:?}"
-        );
+        assert!(copy.ends_with("agenthost.db.damaged-1"), "{copy:?}");
         assert_eq!(std::fs::read(copy).unwrap(), garbage);
         assert_eq!(std::fs::read(&database).unwrap(), garbage);
         assert!(error.to_string().contains("hint: a copy is at"), "{error}");
@@ -68,6 +66,7 @@ fn a_database_of_a_newer_version_is_left_alone() {
     );
 }
 
+/// One row is one thing lost, and the rest is there.
 #[test]
 fn a_row_that_can_not_be_read_is_named() {
     let directory = tempfile::tempdir().unwrap();
@@ -77,10 +76,95 @@ fn a_row_that_can_not_be_read_is_named() {
     connection
         .execute("UPDATE sessions SET summary = '{\"provider\": 42}'", [])
         .unwrap();
+    connection
+        .execute(
+            "UPDATE channels SET state = '{}' WHERE channel <> 'ahp-root://'",
+            [],
+        )
+        .unwrap();
     drop(connection);
     let mut store = Store::open(directory.path(), Durability::Process).unwrap();
+    let remembered = store.remembered().unwrap();
     assert_eq!(
-        store.remembered().unwrap_err().to_string(),
-        "the summary of ahp-session:/s1 in the log can't be read: provider: expected a string, found 42"
+        remembered.unreadable,
+        [
+            "the summary of ahp-session:/s1 in the log can't be read: provider: expected a string, found 42"
+        ]
     );
+    assert_eq!(remembered.clients.len(), 1);
+    let lost = store.load(&crate::driver::session(), agenthost_core::Extent::Tail);
+    assert!(matches!(lost, Err(StoreError::Unreadable { .. })));
+}
+
+/// Pages that are overwritten show when they are read, not before.
+#[test]
+fn damage_in_the_middle_is_set_aside_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut driver = Driver::ready(directory.path());
+    for turn in 0..200 {
+        driver.start_turn(&format!("t{turn}"));
+        driver.agent(agenthost_core::agent::AgentEvent::TurnEnded {
+            chat: crate::driver::chat(),
+            turn: format!("t{turn}").into(),
+            error: None,
+        });
+    }
+    drop(driver);
+    let database = directory.path().join("agenthost.db");
+    let mut bytes = std::fs::read(&database).unwrap();
+    for byte in bytes.iter_mut().skip(4096) {
+        *byte = 0xa5;
+    }
+    std::fs::write(&database, bytes).unwrap();
+    let opened = Store::open(directory.path(), Durability::Process);
+    let error = match opened {
+        Ok(mut store) => store.remembered().unwrap_err(),
+        Err(error) => error,
+    };
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+    assert!(directory.path().join("agenthost.db.damaged-1").exists());
+}
+
+/// Never a silent fresh start.
+#[test]
+fn a_database_that_is_gone_is_missed() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(Driver::ready(directory.path()));
+    let database = directory.path().join("agenthost.db");
+    let mode = database.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    std::fs::write(&database, "").unwrap();
+    for _ in 0..2 {
+        let error = Store::open(directory.path(), Durability::Process).unwrap_err();
+        assert!(matches!(error, StoreError::Missing { .. }), "{error}");
+        drop(std::fs::remove_file(&database));
+    }
+    std::fs::remove_file(directory.path().join("agenthost.made")).unwrap();
+    drop(Store::open(directory.path(), Durability::Process).unwrap());
+}
+
+/// What SQLite writes first is not kept for ever.
+#[test]
+fn the_write_ahead_log_is_used_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut driver = Driver::ready(directory.path());
+    let wal = directory.path().join("agenthost.db-wal");
+    let mut largest = 0;
+    for round in 0..10 {
+        driver.start_turn(&format!("t{round}"));
+        for _ in 0..100 {
+            driver.stream(&format!("t{round}"), "x");
+        }
+        driver.agent(agenthost_core::agent::AgentEvent::TurnEnded {
+            chat: crate::driver::chat(),
+            turn: format!("t{round}").into(),
+            error: None,
+        });
+        driver.store.idle();
+        // The thread gets to it while nothing else happens.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        largest = largest.max(wal.metadata().unwrap().len());
+    }
+    // Each round takes about two megabytes; without, it would be twenty.
+    assert!(largest < 8_000_000, "{largest}");
 }
