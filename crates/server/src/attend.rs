@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use agenthost_core::{ConnectionId, Input, Principal};
+use agenthost_core::{ConnectionId, Input, Principal, Received};
+use agenthost_protocol::rpc::{ErrorCode, RequestId, RpcError};
 use axum::extract::ws::Utf8Bytes;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -43,6 +44,8 @@ pub(crate) enum Incoming {
     Text(Utf8Bytes),
     /// A sign of life.
     Alive,
+    /// Nothing more.
+    End(Closing),
 }
 
 /// The half of a transport that messages come from.
@@ -51,9 +54,8 @@ pub(crate) trait Reader: Send {
     /// not, silence means nothing.
     const ANSWERS_PINGS: bool;
 
-    /// The next message; `None` when there will be no more, or when what came
-    /// can't be a message.
-    fn next(&mut self) -> impl Future<Output = Option<Incoming>> + Send;
+    /// The next message, or why there is none.
+    fn next(&mut self) -> impl Future<Output = Incoming> + Send;
 }
 
 /// The half of a transport that messages go to.
@@ -89,17 +91,19 @@ pub(crate) async fn attend(lobby: &Lobby, reader: impl Reader, writer: impl Writ
         return;
     }
     tracing::debug!(connection = connection.0, "connected");
-    let reading = async {
-        read(lobby, connection, reader).await;
-        // The host says the last word when it stops, after all answers.
-        if lobby.stop.is_cancelled() {
-            std::future::pending::<()>().await;
-        }
-    };
-    // Whichever ends first ends the other.
+    let mut writing = std::pin::pin!(write(lobby, connection, writer, outlet));
     tokio::select! {
-        () = reading => {}
-        () = write(lobby, connection, writer, outlet) => {}
+        () = &mut writing => {}
+        why = read(lobby, connection, reader) => {
+            tracing::debug!(connection = connection.0, why = why.reason(), "nothing more to read");
+            // What it asked before is answered: a peer may stop talking and
+            // still listen. If the host stops, it says so itself.
+            if !lobby.stop.is_cancelled() {
+                let leaving = Event::Leaving { connection, why };
+                drop(lobby.events.send(leaving).await);
+            }
+            drop(tokio::time::timeout(2 * FAREWELL, writing).await);
+        }
     }
     let gone = Event::Input(Input::Disconnected { connection });
     // A loop that has ended knows nobody any more.
@@ -107,7 +111,8 @@ pub(crate) async fn attend(lobby: &Lobby, reader: impl Reader, writer: impl Writ
     tracing::debug!(connection = connection.0, "disconnected");
 }
 
-async fn read(lobby: &Lobby, connection: ConnectionId, mut reader: impl Reader) {
+/// Reads until there is no more; says why.
+async fn read(lobby: &Lobby, connection: ConnectionId, mut reader: impl Reader) -> Closing {
     let mut pace = Pace::new(lobby.limits.rate);
     // So many messages of one peer may wait for the loop, so that nobody
     // fills its queue alone.
@@ -115,40 +120,53 @@ async fn read(lobby: &Lobby, connection: ConnectionId, mut reader: impl Reader) 
     loop {
         let incoming = tokio::select! {
             incoming = next(lobby, &mut reader) => incoming,
-            () = lobby.stop.cancelled() => return,
+            () = lobby.stop.cancelled() => return Closing::Stopping,
         };
-        let text = match incoming {
-            Some(Incoming::Text(text)) => text,
-            Some(Incoming::Alive) => continue,
-            None => return,
+        let (message, bytes, end) = match incoming {
+            Incoming::Alive => continue,
+            Incoming::End(why @ (Closing::TooLarge | Closing::NotText)) => {
+                // It gets an answer like anything else that is no message.
+                let error = RpcError::new(ErrorCode::ParseError, why.reason());
+                (
+                    Some(Received::Invalid(RequestId::Null, error)),
+                    0,
+                    Some(why),
+                )
+            }
+            Incoming::End(why) => return why,
+            Incoming::Text(text) => {
+                if let Some(log) = &lobby.wire_log {
+                    log.record(connection, Direction::In, &text);
+                }
+                pace.step().await;
+                (decode(&text, lobby.limits.message), text.len(), None)
+            }
         };
-        if let Some(log) = &lobby.wire_log {
-            log.record(connection, Direction::In, &text);
-        }
-        pace.step().await;
-        let Some(message) = decode(&text, lobby.limits.message) else {
-            continue;
-        };
-        let Ok(place) = Arc::clone(&in_flight).acquire_owned().await else {
-            return;
-        };
-        let received = Event::Received {
-            input: Input::Received {
+        let place = Arc::clone(&in_flight).acquire_owned().await;
+        if let (Some(message), Ok(place)) = (message, place) {
+            let input = Input::Received {
                 connection,
                 message,
-            },
-            place,
-        };
-        if lobby.events.send(received).await.is_err() {
-            return;
+            };
+            let received = Event::Received {
+                input,
+                place,
+                bytes,
+            };
+            if lobby.events.send(received).await.is_err() {
+                return Closing::Stopping;
+            }
+        }
+        if let Some(why) = end {
+            return why;
         }
     }
 }
 
-async fn next<R: Reader>(lobby: &Lobby, reader: &mut R) -> Option<Incoming> {
+async fn next<R: Reader>(lobby: &Lobby, reader: &mut R) -> Incoming {
     if R::ANSWERS_PINGS {
         let next = tokio::time::timeout(lobby.limits.idle, reader.next()).await;
-        next.ok().flatten()
+        next.unwrap_or(Incoming::End(Closing::Silent))
     } else {
         reader.next().await
     }
@@ -197,7 +215,8 @@ async fn write(
                 }
             },
             Some(Outgoing::Close(why)) => return close(writer, why).await,
-            None => return close(writer, Closing::Done).await,
+            // The loop is gone.
+            None => return close(writer, Closing::Stopping).await,
         };
         if let Some(log) = &lobby.wire_log {
             log.record(connection, Direction::Out, &text);

@@ -7,7 +7,7 @@ use agenthost_protocol::rpc::{
 use agenthost_protocol::wire::{Document, Limits};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::outbox::Outbox;
+use crate::outbox::{Closing, Outbox};
 
 /// Something for the loop.
 #[derive(Debug)]
@@ -23,6 +23,13 @@ pub(crate) enum Event {
     Received {
         input: Input,
         place: OwnedSemaphorePermit,
+        /// How long it was.
+        bytes: usize,
+    },
+    /// A peer says nothing more. It gets what is still for it.
+    Leaving {
+        connection: ConnectionId,
+        why: Closing,
     },
     /// Something else happened.
     Input(Input),

@@ -22,6 +22,9 @@ const LARGE: usize = 64 * 1024;
 /// How long agents wait for a client that lags behind and takes nothing.
 const STALLED: Duration = Duration::from_millis(5);
 
+/// So many messages are few.
+const FEW: usize = 8;
+
 /// How long agents wait for a client that lags behind but reads. One on this
 /// machine catches up in less; one that does not costs nobody more than this.
 const LAGGING: Duration = Duration::from_millis(500);
@@ -133,7 +136,13 @@ impl Delivery {
         if crowded.taken != taken {
             (crowded.taken, crowded.shrank) = (taken, now);
         }
-        let until = (crowded.since + LAGGING).min(crowded.shrank + STALLED);
+        // A few large messages are not taken in a moment, by anyone.
+        let stalled = if self.outbox.messages() <= FEW {
+            LAGGING
+        } else {
+            STALLED
+        };
+        let until = (crowded.since + LAGGING).min(crowded.shrank + stalled);
         (now < until).then_some(until)
     }
 
@@ -293,8 +302,8 @@ mod tests {
         let mut delivery = Delivery::new(outbox);
         let text = |length| Outgoing::Text("x".repeat(length).into());
         assert_eq!(delivery.pause(Instant::now()), None);
-        for _ in 0..9 {
-            delivery.send(text(100)).unwrap();
+        for _ in 0..18 {
+            delivery.send(text(50)).unwrap();
         }
         let start = Instant::now();
         assert_eq!(delivery.pause(start), Some(start + STALLED));
@@ -303,19 +312,19 @@ mod tests {
         // It reads a little at a time, and something new comes each time.
         while Instant::now() < start + LAGGING {
             outlet.next().await.unwrap();
-            delivery.send(text(100)).unwrap();
+            delivery.send(text(50)).unwrap();
             assert!(delivery.pause(Instant::now()).is_some());
             tokio::time::advance(STALLED / 2).await;
         }
         outlet.next().await.unwrap();
-        delivery.send(text(100)).unwrap();
+        delivery.send(text(50)).unwrap();
         assert_eq!(delivery.pause(Instant::now()), None);
-        for _ in 0..5 {
+        for _ in 0..10 {
             outlet.next().await.unwrap();
         }
         assert_eq!(delivery.pause(Instant::now()), None);
-        for _ in 0..5 {
-            delivery.send(text(100)).unwrap();
+        for _ in 0..10 {
+            delivery.send(text(50)).unwrap();
         }
         assert!(delivery.pause(Instant::now()).is_some());
     }

@@ -16,12 +16,10 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::batch::Batch;
 use crate::connection::Event;
 use crate::deliveries::Deliveries;
 use crate::outbox::{Closing, Outgoing, Room};
-
-/// Most inputs that go into the log together.
-const BATCH: usize = 256;
 
 /// Actions between two looks at what can be forgotten.
 const COMPACT_EVERY: u64 = 10_000;
@@ -61,11 +59,11 @@ impl Driver {
         self.start()?;
         let mut quiet = tokio::time::interval(QUIET_EVERY);
         loop {
-            // A client that reads, but not as fast as agents talk, is not too
+            // A client that reads, but not as fast as others talk, is not too
             // slow: they wait a moment for it.
             let pause = self.deliveries.pause();
             let first = tokio::select! {
-                event = self.events.recv() => event,
+                event = self.events.recv(), if pause.is_none() => event,
                 input = self.from_agents.recv(), if pause.is_none() => input.map(Event::Input),
                 () = until(pause), if pause.is_some() => continue,
                 () = self.room.notified(), if pause.is_some() => continue,
@@ -85,11 +83,10 @@ impl Driver {
             let Some(first) = first else {
                 break;
             };
-            let mut batch = vec![first];
-            self.fill_from_clients(&mut batch);
-            if pause.is_none() {
-                self.fill_from_agents(&mut batch);
-            }
+            let mut batch = Batch::default();
+            batch.push(first);
+            batch.fill_from_clients(&mut self.events);
+            batch.fill_from_agents(&mut self.from_agents);
             self.batch(batch)?;
             self.deliveries.flush()?;
         }
@@ -98,30 +95,12 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes what clients have said in the meantime.
-    fn fill_from_clients(&mut self, batch: &mut Vec<Event>) {
-        while batch.len() < BATCH
-            && let Ok(event) = self.events.try_recv()
-        {
-            batch.push(event);
-        }
-    }
-
-    /// Takes what agents have said in the meantime.
-    fn fill_from_agents(&mut self, batch: &mut Vec<Event>) {
-        while batch.len() < BATCH
-            && let Ok(input) = self.from_agents.try_recv()
-        {
-            batch.push(Event::Input(input));
-        }
-    }
-
     /// Answers everything that was asked before the end.
     fn finish(&mut self) -> Result<(), StoreError> {
         loop {
-            let mut batch = Vec::new();
-            self.fill_from_clients(&mut batch);
-            if batch.is_empty() {
+            let mut batch = Batch::default();
+            batch.fill_from_clients(&mut self.events);
+            if batch.events.is_empty() {
                 break;
             }
             self.batch(batch)?;
@@ -146,10 +125,11 @@ impl Driver {
         Ok(())
     }
 
-    fn batch(&mut self, batch: Vec<Event>) -> Result<(), StoreError> {
+    fn batch(&mut self, batch: Batch) -> Result<(), StoreError> {
         let mut out = Effects::default();
         let mut places = Vec::new();
-        for event in batch {
+        let mut leaving = Vec::new();
+        for event in batch.events {
             match event {
                 Event::Connected {
                     connection,
@@ -163,10 +143,11 @@ impl Driver {
                     };
                     self.step(connected, &mut out)?;
                 }
-                Event::Received { input, place } => {
+                Event::Received { input, place, .. } => {
                     self.step(input, &mut out)?;
                     places.push(place);
                 }
+                Event::Leaving { connection, why } => leaving.push((connection, why)),
                 Event::Input(input) => {
                     if let Input::Disconnected { connection } = &input {
                         self.deliveries.remove(*connection);
@@ -180,7 +161,11 @@ impl Driver {
                 }
             }
         }
-        self.carry_out(out)
+        self.carry_out(out)?;
+        for (connection, why) in leaving {
+            self.deliveries.send(connection, Outgoing::Close(why))?;
+        }
+        Ok(())
     }
 
     fn step(&mut self, input: Input, out: &mut Effects) -> Result<(), StoreError> {

@@ -51,6 +51,13 @@ impl Refused {
 
 impl Gate {
     pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
+        // Of two, somebody else may look at the other.
+        if headers.get_all(header::HOST).iter().count() > 1 {
+            return Err(Refused::Host);
+        }
+        if headers.get_all(header::ORIGIN).iter().count() > 1 {
+            return Err(Refused::Origin);
+        }
         self.check_host(headers)?;
         self.check_origin(headers)?;
         let given = bearer(headers).or_else(|| query(uri)).unwrap_or_default();
@@ -119,7 +126,10 @@ pub(crate) fn host_name(ip: IpAddr) -> String {
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    value.strip_prefix("Bearer ")
+    let (scheme, token) = value.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then_some(token.trim())
 }
 
 fn query(uri: &Uri) -> Option<&str> {

@@ -11,7 +11,9 @@
 //! **Where to start.** `drive` is the loop; `attend` is a connection, which
 //! `socket` and `lines` carry; `gate` is who gets in.
 
+mod accept;
 mod attend;
+mod batch;
 mod config;
 mod connection;
 mod deliveries;

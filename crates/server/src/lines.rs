@@ -12,7 +12,7 @@ use axum::extract::ws::Utf8Bytes;
 use futures_util::StreamExt;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufWriter};
 use tokio::net::{UnixListener, UnixStream};
-use tokio_util::codec::{FramedRead, LinesCodec};
+use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 
 use crate::attend::{Gone, Incoming, Lobby, Reader, Writer, attend};
 use crate::outbox::Closing;
@@ -60,11 +60,11 @@ impl PrivateSocket {
     }
 
     /// Lets clients in until the host stops.
-    pub(crate) async fn accept(self, lobby: Lobby) -> io::Result<()> {
+    pub(crate) async fn accept(self, lobby: Lobby) {
         loop {
             let accepted = tokio::select! {
                 accepted = self.listener.accept() => accepted,
-                () = lobby.stop.cancelled() => return Ok(()),
+                () = lobby.stop.cancelled() => return,
             };
             let stream = match accepted {
                 Ok((stream, _)) => stream,
@@ -111,13 +111,20 @@ pub(crate) async fn lines(
 impl<R: AsyncRead + Unpin + Send> Reader for FramedRead<R, LinesCodec> {
     const ANSWERS_PINGS: bool = false;
 
-    async fn next(&mut self) -> Option<Incoming> {
+    async fn next(&mut self) -> Incoming {
         loop {
-            // What is no text, or too long, can't be a message.
-            let line = StreamExt::next(self).await?.ok()?;
-            if !line.trim().is_empty() {
-                return Some(Incoming::Text(line.into()));
-            }
+            return match StreamExt::next(self).await {
+                Some(Ok(line)) if line.trim().is_empty() => continue,
+                Some(Ok(line)) => Incoming::Text(line.into()),
+                Some(Err(LinesCodecError::MaxLineLengthExceeded)) => {
+                    Incoming::End(Closing::TooLarge)
+                }
+                Some(Err(LinesCodecError::Io(error))) => match error.kind() {
+                    io::ErrorKind::InvalidData => Incoming::End(Closing::NotText),
+                    _ => Incoming::End(Closing::Done),
+                },
+                None => Incoming::End(Closing::Done),
+            };
         }
     }
 }

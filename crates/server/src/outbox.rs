@@ -39,6 +39,29 @@ pub(crate) enum Closing {
     Stopping,
     /// The client could not keep up.
     TooSlow,
+    /// The client said nothing for too long.
+    Silent,
+    /// What came is more than a message may be.
+    TooLarge,
+    /// What came is no text.
+    NotText,
+    /// What came breaks the rules of the transport.
+    Broken,
+}
+
+impl Closing {
+    /// Why, in words.
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Closing::Done => "",
+            Closing::Stopping => "the host stops",
+            Closing::TooSlow => "too slow: reconnect to go on",
+            Closing::Silent => "silent for too long",
+            Closing::TooLarge => "a message is too large",
+            Closing::NotText => "a message is not UTF-8",
+            Closing::Broken => "this is not how WebSockets talk",
+        }
+    }
 }
 
 /// The loop's end of an outbox.
@@ -98,9 +121,9 @@ impl Outbox {
     pub(crate) fn push(&self, outgoing: Outgoing) -> Result<(), Overflow> {
         let size = size(&outgoing);
         let before = self.waiting.fetch_add(size, Ordering::Relaxed);
-        // Something large goes through when nothing else waits, or it never
-        // could.
-        let fits = before == 0 || before + size <= self.most;
+        // Something large goes through while little else waits: whoever reads
+        // must not be cut off for what others say.
+        let fits = before <= self.most / 2 || before + size <= self.most;
         if !fits || self.queue.try_send(outgoing).is_err() {
             self.overflow.cancel();
             return Err(Overflow);
@@ -113,9 +136,14 @@ impl Outbox {
         self.taken.load(Ordering::Relaxed)
     }
 
+    /// How many messages wait.
+    pub(crate) fn messages(&self) -> usize {
+        self.queue.max_capacity() - self.queue.capacity()
+    }
+
     /// Whether it is more than half full.
     pub(crate) fn is_crowded(&self) -> bool {
-        let messages = self.queue.max_capacity() - self.queue.capacity();
+        let messages = self.messages();
         self.waiting.load(Ordering::Relaxed) > self.most / 2 || messages > MESSAGES / 2
     }
 }
@@ -176,9 +204,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_large_message_goes_through_alone() {
+    async fn one_large_message_goes_through_behind_small_ones() {
         let (outbox, mut outlet) = outbox(100, Room::default());
+        assert!(outbox.push(text(10)).is_ok());
         assert!(outbox.push(text(1_000)).is_ok());
+        assert!(outlet.next().await.is_some());
         assert!(outlet.next().await.is_some());
         assert!(outbox.push(text(1_000)).is_ok());
         assert!(outbox.push(text(1)).is_err());

@@ -19,6 +19,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::accept;
 use crate::attend::Lobby;
 use crate::config::ServerConfig;
 use crate::connection::Event;
@@ -34,6 +35,9 @@ use crate::wire_log::WireLog;
 /// Inputs that wait for the loop. When there are more, whoever has the next
 /// waits: a client's messages stay in its socket, an agent's in its pipe.
 const INPUTS: usize = 1_024;
+
+/// The same for agents. Their inputs can be large.
+const AGENT_INPUTS: usize = 256;
 
 /// Why a server could not start, or had to stop.
 #[derive(Debug, thiserror::Error)]
@@ -88,9 +92,6 @@ pub enum ServeError {
     /// There is no way for a client to reach the host.
     #[error("there is nothing to listen on")]
     Nowhere,
-    /// Accepting connections failed.
-    #[error("accept connections: {0}")]
-    Accept(io::Error),
     /// A part of the server broke.
     #[error("a part of the server broke: {0}")]
     Broke(#[from] JoinError),
@@ -244,26 +245,27 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
             hosts: config.allowed_hosts,
         };
         let router = socket::router(gate, lobby.clone());
-        let until = stop.clone().cancelled_owned();
+        let (clients, until) = (config.limits.connections, stop.clone());
         tasks.spawn(async move {
-            let served = match acceptor {
+            match acceptor {
                 Some(acceptor) => {
                     let listener = TlsListener::new(tcp, acceptor);
-                    axum::serve(listener, router)
-                        .with_graceful_shutdown(until)
-                        .await
+                    accept::accept(listener, router, clients, until).await;
                 }
                 None => {
-                    let tcp = tcp.tap_io(|stream| without_delay(stream));
-                    axum::serve(tcp, router).with_graceful_shutdown(until).await
+                    let listener = tcp.tap_io(|stream| without_delay(stream));
+                    accept::accept(listener, router, clients, until).await;
                 }
-            };
-            served.map_err(ServeError::Accept)
+            }
+            Ok(())
         });
     }
     if let Some(unix) = unix {
         let lobby = lobby.clone();
-        tasks.spawn(async move { unix.accept(lobby).await.map_err(ServeError::Accept) });
+        tasks.spawn(async move {
+            unix.accept(lobby).await;
+            Ok(())
+        });
     }
     if config.stdio {
         let guests = lobby.guests.clone();
@@ -292,7 +294,7 @@ fn driver(
     mut store: Store,
     events: mpsc::Receiver<Event>,
 ) -> Result<Driver, ServeError> {
-    let (to_agents, from_agents) = mpsc::channel(INPUTS);
+    let (to_agents, from_agents) = mpsc::channel(AGENT_INPUTS);
     let mut agents = Agents::new(to_agents);
     for agent in &config.agents {
         agents.add(Arc::clone(agent));

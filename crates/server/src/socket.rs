@@ -65,13 +65,17 @@ async fn upgrade(
 impl Reader for SplitStream<WebSocket> {
     const ANSWERS_PINGS: bool = true;
 
-    async fn next(&mut self) -> Option<Incoming> {
-        match StreamExt::next(self).await?.ok()? {
-            Message::Text(text) => Some(Incoming::Text(text)),
+    async fn next(&mut self) -> Incoming {
+        match StreamExt::next(self).await {
+            Some(Ok(Message::Text(text))) => Incoming::Text(text),
             // Some clients send their text as bytes (TRN-3).
-            Message::Binary(bytes) => Utf8Bytes::try_from(bytes).ok().map(Incoming::Text),
-            Message::Ping(_) | Message::Pong(_) => Some(Incoming::Alive),
-            Message::Close(_) => None,
+            Some(Ok(Message::Binary(bytes))) => match Utf8Bytes::try_from(bytes) {
+                Ok(text) => Incoming::Text(text),
+                Err(_) => Incoming::End(Closing::NotText),
+            },
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => Incoming::Alive,
+            Some(Ok(Message::Close(_))) | None => Incoming::End(Closing::Done),
+            Some(Err(error)) => Incoming::End(what_is_wrong(error)),
         }
     }
 }
@@ -91,14 +95,31 @@ impl Writer for SplitSink<WebSocket, Message> {
     }
 
     async fn close(&mut self, why: Closing) {
-        let (code, reason) = match why {
-            Closing::Done => (close_code::NORMAL, ""),
-            Closing::Stopping => (close_code::AWAY, "the host stops"),
-            Closing::TooSlow => (close_code::AGAIN, "too slow: reconnect to go on"),
+        let code = match why {
+            Closing::Done => close_code::NORMAL,
+            Closing::Stopping | Closing::Silent => close_code::AWAY,
+            Closing::TooSlow => close_code::AGAIN,
+            Closing::TooLarge => close_code::SIZE,
+            Closing::NotText => close_code::INVALID,
+            Closing::Broken => close_code::PROTOCOL,
         };
-        let reason = reason.into();
+        let reason = why.reason().into();
         let frame = Message::Close(Some(CloseFrame { code, reason }));
         // It ends either way.
         drop(SinkExt::send(self, frame).await);
+    }
+}
+
+/// What a peer did wrong, if it did.
+fn what_is_wrong(error: axum::Error) -> Closing {
+    use tungstenite::Error;
+    match error.into_inner().downcast_ref::<Error>() {
+        Some(Error::Capacity(_)) => Closing::TooLarge,
+        Some(Error::Utf8(_)) => Closing::NotText,
+        Some(Error::Protocol(problem)) => match problem {
+            tungstenite::error::ProtocolError::ResetWithoutClosingHandshake => Closing::Done,
+            _ => Closing::Broken,
+        },
+        _ => Closing::Done,
     }
 }

@@ -127,3 +127,50 @@ fn sessions_are_listed_latest_first_and_in_pages() {
         "#]],
     );
 }
+
+/// SEC-5, SES-1: nobody gets an address that means something else here.
+#[test]
+fn addresses_of_others_are_not_given_away() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 createSession s1
+        - agent s1 opened
+        c1 createChat s1 {"chat": "ahp-chat://default/YWhwLXNlc3Npb246L3My"}
+        c1 createSession ahp-chat://default/YWhwLXNlc3Npb246L3My
+        c1 createSession ahp-terminal:/x/1
+        c1 createSession AHP-SESSION:/x
+        c1 createSession ahp-session:/
+        c1 createSession ahp-root://
+        c1 createChat s1 {"chat": "ahp-terminal:/x/1"}
+        c1 createChat s1 {"chat": "ahp-session:/s2"}
+        c1 createSession s2
+        c1 createSession copilot:/x
+        "#,
+        expect![[r#"
+            c1 createChat s1 {"chat": "ahp-chat://default/YWhwLXNlc3Npb246L3My"}
+                c1: error -32602 `ahp-chat://default/YWhwLXNlc3Npb246L3My` is the default chat of another session
+            c1 createSession ahp-chat://default/YWhwLXNlc3Npb246L3My
+                c1: error -32602 `ahp-chat://default/YWhwLXNlc3Npb246L3My` is not an address of ahp-session
+            c1 createSession ahp-terminal:/x/1
+                c1: error -32602 `ahp-terminal:/x/1` is not an address of ahp-session
+            c1 createSession AHP-SESSION:/x
+                c1: error -32602 `AHP-SESSION:/x` is not an address of ahp-session
+            c1 createSession ahp-session:/
+                c1: error -32602 `ahp-session:/` is not an address of ahp-session
+            c1 createSession ahp-root://
+                c1: error -32003 there is a session `ahp-root://` already
+            c1 createChat s1 {"chat": "ahp-terminal:/x/1"}
+                c1: error -32602 `ahp-terminal:/x/1` is not an address of ahp-chat
+            c1 createChat s1 {"chat": "ahp-session:/s2"}
+                c1: error -32602 `ahp-session:/s2` is not an address of ahp-chat
+            c1 createSession s2
+                c1: null
+                agent s2: open
+            c1 createSession copilot:/x
+                c1: null
+                agent copilot:/x: open
+        "#]],
+    );
+}

@@ -78,3 +78,29 @@ async fn a_server_does_not_start_where_others_could_listen_in() {
     first.stop().await.unwrap();
     start(directory.path()).await.stop().await.unwrap();
 }
+
+/// Strangers that say nothing are gone before long, and keep nobody out.
+#[tokio::test(start_paused = true)]
+async fn whoever_says_nothing_does_not_stay() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = config(directory.path());
+    config.limits.connections = 2;
+    let server = serve(config).await.unwrap();
+    let mut silent = Vec::new();
+    for beginning in ["", "GET / HT", "GET / HTTP/1.1\r\nHost: a\r\n"] {
+        for _ in 0..30 {
+            let mut stream = TcpStream::connect(server.address.unwrap()).await.unwrap();
+            stream.write_all(beginning.as_bytes()).await.unwrap();
+            silent.push(stream);
+        }
+    }
+    // Time is not real here: it passes as soon as all wait for it.
+    for stream in &mut silent {
+        let mut rest = Vec::new();
+        // How it ends does not matter.
+        drop(stream.read_to_end(&mut rest).await);
+    }
+    let host = format!("Host: {}\r\n", server.address.unwrap());
+    assert_eq!(status(&server, "/healthz", &host).await, "200");
+    server.stop().await.unwrap();
+}

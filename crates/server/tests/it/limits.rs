@@ -172,3 +172,44 @@ async fn a_replay_is_bounded() {
     assert!(answer.to_string().len() < 2_000_000);
     server.stop().await.unwrap();
 }
+
+/// What one client says costs no other its socket, however large it is.
+#[tokio::test]
+async fn large_messages_of_one_do_not_cut_off_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = ServerConfig::new(directory.path());
+    config.limits.outbox_bytes = 512 * 1024;
+    let server = serve(config).await.unwrap();
+    let a = join(&server, "a").await;
+    create_session(&a).await;
+    let mut loud = Raw::connect(&server).await;
+    loud.ask(&initialize("loud")).await;
+    let subscribe = json!({"jsonrpc": "2.0", "id": 2, "method": "subscribe", "params": {"channel": chat_uri()}});
+    let mut readers = Vec::new();
+    for name in ["r1", "r2", "r3"] {
+        let mut reader = Raw::connect(&server).await;
+        reader.ask(&initialize(name)).await;
+        reader.ask(&subscribe.to_string()).await;
+        readers.push(tokio::spawn(async move {
+            let mut drafts = 0;
+            while drafts < 6 {
+                let message = reader.hear().await.expect("cut off");
+                drafts += usize::from(message["params"]["action"]["type"] == "chat/draftChanged");
+            }
+        }));
+    }
+    for _ in 0..3 {
+        for length in [600_000, 10] {
+            let draft = json!({"text": "x".repeat(length), "origin": {"kind": "user"}});
+            let action = json!({"type": "chat/draftChanged", "draft": draft});
+            let dispatch = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": {
+                "channel": chat_uri(), "clientSeq": 1, "action": action,
+            }});
+            loud.say(&dispatch.to_string()).await;
+        }
+    }
+    for reader in readers {
+        reader.await.unwrap();
+    }
+    server.stop().await.unwrap();
+}

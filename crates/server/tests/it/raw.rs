@@ -104,9 +104,11 @@ async fn a_message_that_is_too_large_costs_the_connection_and_nothing_else() {
         r#"{{"jsonrpc":"2.0","id":1,"method":"{}"}}"#,
         "x".repeat(17 << 20)
     );
-    // It may be cut off while it still sends.
+    // It may be cut off while it still sends, and then not hear why.
     drop(large.0.send(Message::text(text)).await);
-    assert!(large.hear().await.is_none());
+    while let Some(answer) = large.hear().await {
+        assert_eq!(answer["error"]["code"], -32700, "{answer}");
+    }
     let mut other = Raw::connect(&server).await;
     let ping = other
         .ask(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#)
@@ -162,5 +164,38 @@ async fn a_snapshot_comes_before_what_follows_it() {
         }
     }
     assert_eq!(titles, ["one", "two", "three"]);
+    server.stop().await.unwrap();
+}
+
+/// A connection that ends is told why, and a farewell is answered.
+#[tokio::test]
+async fn the_end_of_a_connection_has_a_reason() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    // After the header: a frame, and the code that it is answered with.
+    let cases: [(&[u8], u16); 3] = [
+        // Not masked.
+        (&[0x81, 0x02, b'{', b'}'], 1002),
+        // Not UTF-8: masked with zeros.
+        (&[0x81, 0x82, 0, 0, 0, 0, 0xff, 0xfe], 1007),
+        // A farewell.
+        (&[0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8], 1000),
+    ];
+    for (frame, code) in cases {
+        let address = server.address.unwrap();
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        let request = format!(
+            "GET /?tkn={} HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+            server.token
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        stream.write_all(frame).await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        let close = answer.windows(4).rev().find(|bytes| bytes[0] == 0x88);
+        let close = close.unwrap_or_else(|| panic!("no farewell for {code}: {answer:?}"));
+        assert_eq!(u16::from_be_bytes([close[2], close[3]]), code);
+    }
     server.stop().await.unwrap();
 }

@@ -91,6 +91,7 @@ async fn a_unix_socket_takes_lines() {
     // What is no text ends that connection, and so does what never ends.
     let mut garbage = Lines::connect(&path).await;
     garbage.0.get_mut().write_all(b"\xff\xfe\n").await.unwrap();
+    assert_eq!(garbage.hear().await.unwrap()["error"]["code"], -32700);
     assert_eq!(garbage.hear().await, None);
     let mut endless = Lines::connect(&path).await;
     let piece = vec![b'x'; 1 << 20];
@@ -99,7 +100,9 @@ async fn a_unix_socket_takes_lines() {
             break;
         }
     }
-    assert_eq!(endless.hear().await, None);
+    while let Some(answer) = endless.hear().await {
+        assert_eq!(answer["error"]["code"], -32700);
+    }
     client.say(PING).await;
     assert_eq!(client.hear().await.unwrap()["id"], 2);
 
@@ -120,6 +123,24 @@ async fn a_unix_socket_takes_lines() {
     std::fs::remove_file(&path).unwrap();
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     serve(other).await.unwrap().stop().await.unwrap();
+}
+
+/// RPC-1: who stops talking still listens.
+#[tokio::test]
+async fn what_was_asked_before_the_last_word_is_answered() {
+    let directory = tempfile::tempdir().unwrap();
+    let (server, path) = on_socket(directory.path()).await;
+    let mut client = Lines::connect(&path).await;
+    let asked: String = (0..300)
+        .map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n"))
+        .collect();
+    client.say(asked.trim()).await;
+    client.0.get_mut().shutdown().await.unwrap();
+    for id in 0..300 {
+        assert_eq!(client.hear().await.unwrap()["id"], id);
+    }
+    assert_eq!(client.hear().await, None);
+    server.stop().await.unwrap();
 }
 
 /// What was asked before the end is answered.
