@@ -21,6 +21,10 @@ pub trait Agent: Send + Sync + 'static {
     /// What clients get to know about it.
     fn info(&self) -> AgentInfo;
 
+    /// The host begins, and is the only one on its data. The place to tidy up
+    /// after one that was killed.
+    fn begin(&self) {}
+
     /// Works for one session, from its first command to its last. Ends when
     /// there are no more commands; dropped, it has to leave nothing running.
     fn work(&self, session: Session) -> SessionFuture;

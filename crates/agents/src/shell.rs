@@ -1,16 +1,34 @@
 //! The shell agent: a message is a command line. No model, always there.
 
 mod command;
+mod leftovers;
 mod session;
 mod turn;
+
+use std::path::Path;
+use std::sync::Arc;
 
 use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapability};
 
 use crate::agent::{Agent, Session, SessionFuture};
 
 /// Runs what it is told, after asking.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ShellAgent;
+#[derive(Debug, Clone, Default)]
+pub struct ShellAgent {
+    /// Where it notes what runs, so that the next host can end it if this one
+    /// is killed.
+    notes: Option<Arc<Path>>,
+}
+
+impl ShellAgent {
+    /// One that leaves nothing running behind, even if its host is killed: the
+    /// next host with the same directory ends it.
+    pub fn with_notes(directory: &Path) -> Self {
+        ShellAgent {
+            notes: Some(directory.into()),
+        }
+    }
+}
 
 impl Agent for ShellAgent {
     fn info(&self) -> AgentInfo {
@@ -28,7 +46,13 @@ impl Agent for ShellAgent {
         }
     }
 
+    fn begin(&self) {
+        if let Some(notes) = &self.notes {
+            leftovers::sweep(notes);
+        }
+    }
+
     fn work(&self, session: Session) -> SessionFuture {
-        Box::pin(session::work(session))
+        Box::pin(session::work(session, self.notes.clone()))
     }
 }

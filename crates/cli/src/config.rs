@@ -260,9 +260,10 @@ fn line<T>(text: &str, at: &Spanned<T>) -> usize {
 
 fn unknown(name: &str) -> String {
     let distance = |key: &&Key| strsim::damerau_levenshtein(key.name, name);
-    let nearest = KEYS.iter().min_by_key(distance);
+    let longer = KEYS.iter().find(|key| key.name.starts_with(name));
+    let nearest = longer.or_else(|| KEYS.iter().min_by_key(distance));
     // Further away than this, it is a guess that helps nobody.
-    let near = nearest.filter(|key| distance(key) <= name.len().div_ceil(2));
+    let near = nearest.filter(|key| longer.is_some() || distance(key) <= name.len().div_ceil(2));
     match near {
         Some(key) => format!("there is no key `{name}`; did you mean `{}`?", key.name),
         None => {

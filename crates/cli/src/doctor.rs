@@ -4,16 +4,16 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agenthost_client::{Client, Hello};
+use agenthost_client::{Client, Hello, Ready};
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::ids::ClientId;
-use agenthost_server::ServerConfig;
+use agenthost_server::{HOST_FILE, ServerConfig};
 use agenthost_store::{Durability, Store, StoreError};
 use serde::Serialize;
 
 use crate::config::{self, FileConfig};
 use crate::output;
-use crate::place::{HostFile, Place, unique};
+use crate::place::{Place, unique};
 
 /// Check what is here, what works, and say what to do about the rest
 #[derive(clap::Args)]
@@ -121,6 +121,13 @@ fn data(directory: &Path) -> Finding {
             let hint = format!("chmod 700 {shown}");
             return Finding::bad(what, format!("{shown} can be read by others"), hint);
         }
+        let token = directory.join("token");
+        let mode = token.metadata().map(|found| found.permissions().mode());
+        if mode.is_ok_and(|mode| mode & 0o077 != 0) {
+            let hint = format!("chmod 600 {}", token.display());
+            let found = format!("{} can be read by others", token.display());
+            return Finding::bad(what, found, hint);
+        }
     }
     match Store::open(directory, Durability::Process) {
         Ok(mut store) => match store.remembered() {
@@ -144,7 +151,7 @@ fn data(directory: &Path) -> Finding {
 
 async fn host(directory: &Path) -> Finding {
     let what = "host";
-    let Some(found) = HostFile::read(directory) else {
+    let Ok(found) = Ready::read(&directory.join(HOST_FILE)) else {
         return Finding::good(what, "not running; `agenthost serve` starts it");
     };
     let address = match found.address() {

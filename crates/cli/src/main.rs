@@ -16,6 +16,7 @@ mod reduce;
 mod run;
 mod serve;
 mod sessions;
+mod spool;
 
 use std::process::ExitCode;
 

@@ -16,13 +16,6 @@ pub(crate) fn data(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Writes a piece of something longer to stdout, as it is.
-pub(crate) fn stream(text: &str) -> anyhow::Result<()> {
-    let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes());
-    Ok(written.and_then(|()| stdout.flush())?)
-}
-
 /// Text of an agent, without what would move the cursor or worse.
 pub(crate) fn visible(text: &str) -> String {
     let keep = |letter: &char| !letter.is_control() || ['\n', '\t'].contains(letter);
@@ -68,7 +61,13 @@ pub(crate) fn start_log(verbose: bool, json: bool) -> anyhow::Result<()> {
 
 /// Tells a person why the command failed, with all causes.
 pub(crate) fn failure(error: &anyhow::Error) {
-    let causes: Vec<_> = error.chain().map(ToString::to_string).collect();
+    let mut causes: Vec<String> = Vec::new();
+    for cause in error.chain().map(ToString::to_string) {
+        // Some say what caused them, too.
+        if !causes.last().is_some_and(|last| last.contains(&cause)) {
+            causes.push(cause);
+        }
+    }
     write_stderr(&format!("error: {}", causes.join(": ")));
 }
 

@@ -1,15 +1,14 @@
 //! Where the host of a command is: one that runs, or one for the time.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use agenthost_client::{Address, Client, ClientError, Hello};
+use agenthost_client::{Address, Client, ClientError, Hello, TransportError};
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::uri::Uri;
 use agenthost_server::{HOST_FILE, Server, ServerConfig, serve};
-use anyhow::{Context, bail};
-use serde::Deserialize;
+use anyhow::Context;
 
 use crate::config::{self, FileConfig};
 
@@ -47,44 +46,6 @@ impl Place {
     }
 }
 
-/// What a host that runs says about itself.
-#[derive(Debug, Deserialize)]
-pub(crate) struct HostFile {
-    pub(crate) url: Option<String>,
-    pub(crate) socket: Option<PathBuf>,
-    token: String,
-    pub(crate) pid: u32,
-    pub(crate) version: String,
-}
-
-impl HostFile {
-    /// `None` if no host has said anything, or what it said is gone.
-    pub(crate) fn read(data_directory: &Path) -> Option<Self> {
-        let text = std::fs::read_to_string(data_directory.join(HOST_FILE)).ok()?;
-        serde_json::from_str(&text).ok()
-    }
-
-    pub(crate) fn address(&self) -> anyhow::Result<Address> {
-        if let Some(socket) = &self.socket {
-            return Ok(Address::Socket(socket.clone()));
-        }
-        match &self.url {
-            Some(url) if url.starts_with("ws://") => Ok(Address::Web {
-                url: url.clone(),
-                token: Some(self.token.clone()),
-            }),
-            Some(_) => bail!(
-                "the host (process {}) speaks TLS only: give it a `--socket` for commands on this machine",
-                self.pid
-            ),
-            None => bail!(
-                "the host (process {}) takes one client on standard input: give it a `--socket`",
-                self.pid
-            ),
-        }
-    }
-}
-
 /// A host and a connection to it.
 pub(crate) struct Attached {
     pub(crate) client: Client,
@@ -106,27 +67,22 @@ impl Attached {
             subscriptions,
             patience: Duration::from_secs(30),
         };
-        if let Some(found) = HostFile::read(&settings.data_directory) {
-            let address = found.address();
-            let connected = match &address {
-                Ok(address) => Some(Client::connect(address, hello.clone()).await),
-                Err(_) => None,
-            };
-            match connected {
-                Some(Ok(client)) => return Ok(Attached { client, own: None }),
-                // It may have been killed, and what it said left behind.
-                Some(Err(ClientError::Transport(_))) | None => {
-                    let started = start(&settings, &hello).await;
-                    // If it was not, what stands in the way is what to tell.
-                    return match (started, address) {
-                        (Err(_), Err(reason)) => Err(reason),
-                        (started, _) => started,
-                    };
-                }
-                Some(Err(error)) => return Err(error.into()),
-            }
+        let file = settings.data_directory.join(HOST_FILE);
+        let connected = Client::connect(&Address::ReadyFile(file), hello.clone()).await;
+        let problem = match connected {
+            Ok(client) => return Ok(Attached { client, own: None }),
+            // There is none, or it was killed, and what it said left behind.
+            Err(problem @ ClientError::Transport(_)) => problem,
+            Err(other) => return Err(other.into()),
+        };
+        match start(&settings, &hello).await {
+            Ok(attached) => Ok(attached),
+            // A host that runs and can't be reached is what to tell.
+            Err(error) => match problem {
+                ClientError::Transport(TransportError::NoWay { .. }) => Err(problem.into()),
+                _ => Err(error),
+            },
         }
-        start(&settings, &hello).await
     }
 
     /// Lets go of the host. Running turns are ended if it was for the time.

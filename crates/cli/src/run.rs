@@ -19,7 +19,7 @@ use agenthost_protocol::session::{CreateSessionParams, SessionLifecycle};
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 use anyhow::{Context, bail};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::output;
 use crate::place::{Attached, Place, unique};
@@ -99,10 +99,11 @@ async fn turn(
             meta: None,
         })
         .await?;
-    let chat = ready(client, &session).await?;
+    let mut show = Show::new(arguments.json);
+    let chat = ready(client, &session, &show).await?;
     let snapshot = client.subscribe(&chat).await?;
-    let mut show = Show::new(chat.clone(), arguments.json);
     show.snapshot(snapshot)?;
+    show.follow_chat(chat.clone());
     let turn = TurnId::from("1");
     let started = ChatAction::TurnStarted(TurnStarted {
         turn_id: turn.clone(),
@@ -134,12 +135,13 @@ async fn turn(
                 }
                 continue;
             }
-            _ = interrupt.recv() => {
+            reason = stopped(&mut interrupt, &show, interrupted) => {
                 if interrupted {
-                    return Ok(Ended::Cancelled);
+                    // At once: whatever has not been read stays unread.
+                    std::process::exit(130);
                 }
                 interrupted = true;
-                output::note("cancelling; once more to leave at once");
+                output::note(reason);
                 let duration = Millis(0);
                 let cancelled = TurnCancelled { turn_id: turn.clone(), duration, meta: None };
                 client.dispatch(&chat, ChatAction::TurnCancelled(cancelled)).await?;
@@ -150,6 +152,7 @@ async fn turn(
             bail!("the host refused: {reason}");
         }
         if let Some(ended) = show.update(client, &update).await? {
+            show.finish()?;
             return Ok(ended);
         }
         if let Some(ChannelState::Chat(state)) = client.state(&chat) {
@@ -158,9 +161,25 @@ async fn turn(
     }
 }
 
+/// Waits until the person wants no more: pressed Ctrl-C, or reads no more.
+async fn stopped(interrupt: &mut Signal, show: &Show, interrupted: bool) -> &'static str {
+    let closed = async {
+        show.closed().await;
+        // The turn is being cancelled; this is no reason to leave before.
+        if interrupted {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        _ = interrupt.recv() => "cancelling; once more to leave at once",
+        () = closed => "nobody reads the output any more: cancelling",
+    }
+}
+
 /// Waits until a session can be used, and returns its chat.
-async fn ready(client: &mut Client, session: &Uri) -> anyhow::Result<Uri> {
-    client.subscribe(session).await?;
+async fn ready(client: &mut Client, session: &Uri, show: &Show) -> anyhow::Result<Uri> {
+    let snapshot = client.subscribe(session).await?;
+    show.snapshot(snapshot)?;
     loop {
         let Some(ChannelState::Session(state)) = client.state(session) else {
             bail!("the session is gone");
@@ -177,7 +196,8 @@ async fn ready(client: &mut Client, session: &Uri) -> anyhow::Result<Uri> {
             }
             SessionLifecycle::Creating | SessionLifecycle::Unknown(_) => {}
         }
-        client.next().await?;
+        let update = client.next().await?;
+        show.json(&update)?;
     }
 }
 

@@ -23,7 +23,7 @@ use crate::place::Place;
 pub(crate) struct Arguments {
     /// Address to listen on; port 0 takes a free one [default: 127.0.0.1:0,
     /// unless there is a --socket or --stdio]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     listen: Option<SocketAddr>,
     /// Unix socket to listen on: one message a line, no token
     #[arg(long, value_name = "PATH")]
@@ -134,4 +134,14 @@ fn welcome(server: &Server, data_directory: &std::path::Path) {
         let socket = socket.display();
         output::note(&format!("agenthost {version} listens on {socket}"));
     }
+}
+
+/// An address by number, or this machine by its name.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let numbers = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    let example = "expected an address and a port, such as 127.0.0.1:8123";
+    numbers.parse().map_err(|_| example.to_owned())
 }

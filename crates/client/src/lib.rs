@@ -14,4 +14,4 @@ mod client;
 mod transport;
 
 pub use client::{Client, ClientError, Hello, Update};
-pub use transport::{Address, TransportError};
+pub use transport::{Address, Ready, TransportError};

@@ -1,10 +1,11 @@
 //! The ways to a host.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use agenthost_protocol::wire::Limits;
 use futures_util::{SinkExt, StreamExt};
+use serde::Deserialize;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -26,6 +27,57 @@ pub enum Address {
     },
     /// A Unix socket.
     Socket(PathBuf),
+    /// Wherever this file says, which a host writes when it begins. Read each
+    /// time, so a host that begins again elsewhere is found.
+    ReadyFile(PathBuf),
+}
+
+/// What a host says about itself once it listens.
+#[derive(Clone, Deserialize)]
+pub struct Ready {
+    /// Its `ws://` or `wss://` address, if it has one.
+    pub url: Option<String>,
+    /// Its Unix socket, if it has one.
+    pub socket: Option<PathBuf>,
+    /// What lets a client in by the address.
+    pub token: String,
+    /// Its process.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+}
+
+impl Ready {
+    /// Reads what a host wrote.
+    pub fn read(path: &Path) -> Result<Self, TransportError> {
+        let text = std::fs::read_to_string(path)?;
+        serde_json::from_str(&text).map_err(|_| TransportError::NotReady)
+    }
+
+    /// The best way to the host.
+    pub fn address(&self) -> Result<Address, TransportError> {
+        if let Some(socket) = &self.socket {
+            return Ok(Address::Socket(socket.clone()));
+        }
+        match &self.url {
+            Some(url) if url.starts_with("ws://") => Ok(Address::Web {
+                url: url.clone(),
+                token: Some(self.token.clone()),
+            }),
+            _ => Err(TransportError::NoWay { pid: self.pid }),
+        }
+    }
+}
+
+/// Shows everything but what lets one in.
+impl std::fmt::Debug for Ready {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ready")
+            .field("url", &self.url)
+            .field("socket", &self.socket)
+            .field("pid", &self.pid)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Shows where, not what lets one in.
@@ -34,6 +86,7 @@ impl std::fmt::Debug for Address {
         match self {
             Address::Web { url, .. } => write!(f, "Web({url})"),
             Address::Socket(path) => write!(f, "Socket({})", path.display()),
+            Address::ReadyFile(path) => write!(f, "ReadyFile({})", path.display()),
         }
     }
 }
@@ -50,6 +103,18 @@ pub enum TransportError {
     /// The host sent a line that is too long.
     #[error("the host sent a line of more than {} bytes", Limits::STATE.bytes)]
     Line,
+    /// The file of a host has something else in it.
+    #[error("the file that says where the host is can't be read")]
+    NotReady,
+    /// A client of this kind has no way to the host.
+    #[error(
+        "the host (process {pid}) speaks TLS only, or to one client on standard input: \
+         give it a `--socket` for commands on this machine"
+    )]
+    NoWay {
+        /// The host.
+        pid: u32,
+    },
     /// The token can't be sent.
     #[error("the token has characters that can't be sent")]
     Token,
@@ -92,7 +157,16 @@ pub(crate) enum Transport {
 
 impl Transport {
     pub(crate) async fn connect(address: &Address) -> Result<Self, TransportError> {
+        let found;
+        let address = match address {
+            Address::ReadyFile(path) => {
+                found = Ready::read(path)?.address()?;
+                &found
+            }
+            address => address,
+        };
         match address {
+            Address::ReadyFile(_) => Err(TransportError::NotReady),
             Address::Web { url, token } => {
                 let mut request = url.as_str().into_client_request()?;
                 if let Some(token) = token {

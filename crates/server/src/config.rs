@@ -48,14 +48,16 @@ impl ServerConfig {
     /// A server for this machine alone, on a free port, with the shell as its
     /// agent.
     pub fn new(data_directory: impl Into<PathBuf>) -> Self {
+        let data_directory = data_directory.into();
+        let shell = ShellAgent::with_notes(&data_directory.join("running"));
         ServerConfig {
             listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
             tls: None,
             allow_plain: false,
             socket: None,
             stdio: false,
-            agents: vec![Arc::new(ShellAgent)],
-            data_directory: data_directory.into(),
+            agents: vec![Arc::new(shell)],
+            data_directory,
             allowed_origins: Vec::new(),
             allowed_hosts: Vec::new(),
             durability: Durability::Process,

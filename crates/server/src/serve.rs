@@ -297,6 +297,7 @@ fn driver(
     let (to_agents, from_agents) = mpsc::channel(AGENT_INPUTS);
     let mut agents = Agents::new(to_agents);
     for agent in &config.agents {
+        agent.begin();
         agents.add(Arc::clone(agent));
     }
     let remembered = store.remembered()?;

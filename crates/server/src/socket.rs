@@ -105,8 +105,10 @@ impl Writer for SplitSink<WebSocket, Message> {
         };
         let reason = why.reason().into();
         let frame = Message::Close(Some(CloseFrame { code, reason }));
+        // If the peer said goodbye first, the answer to that is what has to go.
         // It ends either way.
         drop(SinkExt::send(self, frame).await);
+        drop(SinkExt::close(self).await);
     }
 }
 

@@ -1,7 +1,7 @@
 //! A command that runs in a process group of its own.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -13,6 +13,8 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
+use super::leftovers::Record;
+
 /// How long a command may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -21,6 +23,8 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(super) struct Running {
     child: Child,
     group: Option<Group>,
+    /// Kept for as long as the command runs.
+    _record: Option<Record>,
     output: pipe::Receiver,
     /// Bytes of a character that has not come whole yet.
     partial: Vec<u8>,
@@ -46,7 +50,11 @@ impl Drop for Group {
 impl Running {
     /// Starts a command line in a directory, with nothing to read from and
     /// one place to write to.
-    pub(super) fn start(line: &str, directory: Option<&PathBuf>) -> io::Result<Self> {
+    pub(super) fn start(
+        line: &str,
+        directory: Option<&PathBuf>,
+        notes: Option<&Path>,
+    ) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let mut command = Command::new("sh");
         command
@@ -61,9 +69,15 @@ impl Running {
         }
         let child = command.spawn()?;
         let group = child.id().and_then(|id| i32::try_from(id).ok());
+        let group = group.map(|id| Group(Pid::from_raw(id)));
+        let record = match (notes, &group) {
+            (Some(notes), Some(group)) => Some(Record::write(notes, group.0)?),
+            _ => None,
+        };
         Ok(Running {
             child,
-            group: group.map(|id| Group(Pid::from_raw(id))),
+            group,
+            _record: record,
             output: pipe::Receiver::from_owned_fd(reader.into())?,
             partial: Vec::new(),
         })

@@ -1,6 +1,7 @@
 //! One session of the shell agent: a task for each turn that runs.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -19,7 +20,7 @@ const COMMANDS: usize = 64;
 
 /// Works for a session until there are no more commands. Turns in different
 /// chats run side by side; the host sees to it that a chat has one at a time.
-pub(super) async fn work(mut session: Session) -> Result<(), String> {
+pub(super) async fn work(mut session: Session, notes: Option<Arc<Path>>) -> Result<(), String> {
     let mut directory = None;
     let always = Arc::new(AtomicBool::new(false));
     let mut running: BTreeMap<Uri, mpsc::Sender<AgentCommand>> = BTreeMap::new();
@@ -52,6 +53,7 @@ pub(super) async fn work(mut session: Session) -> Result<(), String> {
                     commands,
                     events: session.events.clone(),
                     directory: directory.clone(),
+                    notes: notes.clone(),
                     always: Arc::clone(&always),
                     mapper: TurnMapper::new(turn),
                 };

@@ -1,6 +1,6 @@
 //! One turn of the shell agent: ask, run, report.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -48,6 +48,8 @@ pub(super) struct Turn {
     pub(super) commands: mpsc::Receiver<AgentCommand>,
     pub(super) events: Events,
     pub(super) directory: Option<Uri>,
+    /// Where it is noted that a command runs.
+    pub(super) notes: Option<Arc<Path>>,
     /// Whether the user allowed everything for the session.
     pub(super) always: Arc<AtomicBool>,
     pub(super) mapper: TurnMapper,
@@ -107,7 +109,11 @@ impl Turn {
             Some(found) => found,
             None => None,
         };
-        let mut running = match Running::start(line, directory.as_ref()) {
+        if let Some(missing) = directory.as_ref().filter(|path| !path.is_dir()) {
+            let reason = format!("the working directory `{}` is no folder", missing.display());
+            return self.end(Some(failure("directory", &reason))).await;
+        }
+        let mut running = match Running::start(line, directory.as_ref(), self.notes.as_deref()) {
             Ok(running) => running,
             Err(error) => {
                 let reason = format!("start `sh`: {error}");

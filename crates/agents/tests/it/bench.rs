@@ -34,7 +34,7 @@ impl Bench {
         // A small queue: whoever tells more has to wait.
         let (sender, inputs) = mpsc::channel(4);
         let mut agents = Agents::new(sender);
-        agents.add(Arc::new(ShellAgent));
+        agents.add(Arc::new(ShellAgent::default()));
         let mut bench = Bench { agents, inputs };
         bench.command(AgentCommand::Open {
             directories: vec![Uri::from(format!("file://{directory}"))],

@@ -197,7 +197,7 @@ async fn what_can_not_be_run_is_said() {
     let last = bench.until("error").await.pop().unwrap();
     assert_eq!(
         last,
-        "error t1: start `sh`: No such file or directory (os error 2)"
+        "error t1: the working directory `/no/such/directory` is no folder"
     );
 }
 
@@ -205,7 +205,7 @@ async fn what_can_not_be_run_is_said() {
 async fn an_agent_that_is_not_there_has_stopped() {
     let (sender, _inputs) = mpsc::channel(4);
     let mut agents = Agents::new(sender);
-    agents.add(Arc::new(ShellAgent));
+    agents.add(Arc::new(ShellAgent::default()));
     let open = AgentCommand::Open {
         directories: Vec::new(),
         config: None,
@@ -229,7 +229,7 @@ impl Agent for Broken {
     fn info(&self) -> AgentInfo {
         AgentInfo {
             provider: ProviderId::from("broken"),
-            ..ShellAgent.info()
+            ..ShellAgent::default().info()
         }
     }
 
@@ -260,4 +260,35 @@ async fn an_agent_that_breaks_is_reported_and_nobody_else_notices() {
         panic!("expected to be told");
     };
     assert_eq!(error.message, "the agent broke");
+}
+
+/// What a host that was killed left running is ended by the next one, and
+/// nothing else is.
+#[tokio::test]
+async fn leftovers_are_swept_up() {
+    use std::os::unix::process::CommandExt;
+    let directory = tempfile::tempdir().unwrap();
+    let sleep = || {
+        let mut command = std::process::Command::new("sleep");
+        command.arg("1000").process_group(0);
+        command.spawn().unwrap()
+    };
+    let (mut left, mut other) = (sleep(), sleep());
+    let began = |id: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+        stat.split_whitespace().nth(21).unwrap().to_owned()
+    };
+    let note = |id: u32, began: &str| {
+        std::fs::write(directory.path().join(id.to_string()), began).unwrap();
+    };
+    note(left.id(), &began(left.id()));
+    // The same number, but not the same process.
+    note(other.id(), "1");
+    std::fs::write(directory.path().join("not a number"), "1").unwrap();
+    ShellAgent::with_notes(directory.path()).begin();
+    assert!(!left.wait().unwrap().success());
+    assert!(other.try_wait().unwrap().is_none());
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    other.kill().unwrap();
+    other.wait().unwrap();
 }

@@ -12,6 +12,7 @@ use agenthost_protocol::terminal::{TerminalAction, TerminalPart};
 use agenthost_protocol::uri::Uri;
 
 use crate::output;
+use crate::spool::Spool;
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +24,8 @@ pub(super) enum Ended {
 
 /// What is shown of a turn.
 pub(super) struct Show {
-    chat: Uri,
+    out: Spool,
+    chat: Option<Uri>,
     json: bool,
     failed: bool,
     terminals: BTreeMap<Uri, Terminal>,
@@ -39,9 +41,10 @@ struct Terminal {
 }
 
 impl Show {
-    pub(super) fn new(chat: Uri, json: bool) -> Self {
+    pub(super) fn new(json: bool) -> Self {
         Show {
-            chat,
+            out: Spool::start(),
+            chat: None,
             json,
             failed: false,
             terminals: BTreeMap::new(),
@@ -52,7 +55,20 @@ impl Show {
     /// Where a channel is when it begins to be followed; for programs.
     pub(super) fn snapshot(&self, snapshot: Option<Snapshot>) -> anyhow::Result<()> {
         match snapshot {
-            Some(snapshot) if self.json => output::data(&serde_json::to_string(&snapshot)?),
+            Some(snapshot) if self.json => self.line(&serde_json::to_string(&snapshot)?),
+            _ => Ok(()),
+        }
+    }
+
+    /// The chat whose turn is shown.
+    pub(super) fn follow_chat(&mut self, chat: Uri) {
+        self.chat = Some(chat);
+    }
+
+    /// An update as it came; for programs.
+    pub(super) fn json(&self, update: &Update) -> anyhow::Result<()> {
+        match update {
+            Update::Action(envelope) if self.json => self.line(&serde_json::to_string(envelope)?),
             _ => Ok(()),
         }
     }
@@ -68,14 +84,12 @@ impl Show {
             Update::Caught(_) => return self.caught(client),
             Update::Rejected { .. } | Update::Notification(_) => return Ok(None),
         };
-        if self.json {
-            output::data(&serde_json::to_string(envelope)?)?;
-        }
+        self.json(update)?;
         let ReceivedAction::Valid(action) = &envelope.action else {
             return Ok(None);
         };
         match action {
-            Action::Chat(action) if envelope.channel == self.chat => {
+            Action::Chat(action) if self.chat.as_ref() == Some(&envelope.channel) => {
                 self.chat_action(client, action).await
             }
             Action::Terminal(action) => {
@@ -89,7 +103,8 @@ impl Show {
     /// Too much was missed to be told one by one.
     fn caught(&mut self, client: &Client) -> anyhow::Result<Option<Ended>> {
         self.remark("the connection was lost for a while; some output is missing here")?;
-        let Some(ChannelState::Chat(chat)) = client.state(&self.chat) else {
+        let chat = self.chat.as_ref().and_then(|chat| client.state(chat));
+        let Some(ChannelState::Chat(chat)) = chat else {
             anyhow::bail!("the chat is gone");
         };
         if chat.active_turn.is_some() {
@@ -212,7 +227,21 @@ impl Show {
             return Ok(());
         }
         self.open = !text.ends_with('\n');
-        output::stream(text)
+        Ok(self.out.write(text)?)
+    }
+
+    fn line(&self, text: &str) -> anyhow::Result<()> {
+        Ok(self.out.write(&format!("{text}\n"))?)
+    }
+
+    /// Waits until nobody reads what is shown.
+    pub(super) async fn closed(&self) {
+        self.out.closed().await;
+    }
+
+    /// Waits until everything is out.
+    pub(super) fn finish(self) -> anyhow::Result<()> {
+        Ok(self.out.finish()?)
     }
 
     fn remark(&mut self, text: &str) -> anyhow::Result<()> {
@@ -223,7 +252,7 @@ impl Show {
 
     fn finish_line(&mut self) -> anyhow::Result<()> {
         if std::mem::take(&mut self.open) {
-            output::stream("\n")?;
+            self.out.write("\n")?;
         }
         Ok(())
     }

@@ -246,3 +246,96 @@ fn a_turn_is_cancelled_from_the_terminal() {
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
+
+/// Whoever reads late reads everything, also what is more than any queue holds.
+#[test]
+fn slow_readers_miss_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = agenthost(directory.path())
+        .args(["run", "--yes", "seq 1 2000000"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut text).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert_eq!(text.lines().count(), 2_000_000, "{}", err(&output));
+    assert!(text.ends_with("\n2000000\n"));
+}
+
+/// `head` has seen enough: the command is ended with it.
+#[test]
+fn a_reader_that_leaves_ends_the_turn() {
+    let directory = tempfile::tempdir().unwrap();
+    let _host = Host::start(directory.path(), &[]);
+    let mut child = agenthost(directory.path())
+        .args(["run", "--yes", "yes agenthost-test-of-head"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    assert_eq!(line, "agenthost-test-of-head\n");
+    drop(reader);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(ends("agenthost-test-of-head"));
+}
+
+/// The host is killed and begins again, elsewhere: `run` finds it, is told
+/// what became of the turn, and what ran for it runs no more.
+#[test]
+fn a_run_survives_its_host() {
+    let directory = tempfile::tempdir().unwrap();
+    let host = Host::start(directory.path(), &[]);
+    let mut child = agenthost(directory.path())
+        .args(["run", "--yes", "echo started; sleep 98765.4321"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    assert_eq!(line, "started\n");
+    drop(host);
+    assert!(runs("98765.4321"));
+    let _host = Host::start(directory.path(), &[]);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = err(&output);
+    assert!(
+        said.contains("the host stopped while this turn was running"),
+        "{said}"
+    );
+    assert!(ends("98765.4321"));
+}
+
+/// Whether a command is gone before long: it is asked to end before it is made
+/// to.
+fn ends(what: &str) -> bool {
+    (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        !runs(what)
+    })
+}
+
+/// Whether a command runs that has this in its command line, and is not one of
+/// ours.
+fn runs(what: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap();
+    let lines = processes.filter_map(|entry| {
+        let path = entry.ok()?.path();
+        std::fs::read_to_string(path.join("cmdline")).ok()
+    });
+    lines
+        .into_iter()
+        .any(|line| line.contains(what) && !line.contains("agenthost\0"))
+}

@@ -1,0 +1,178 @@
+//! Output that may be slower than what is put out.
+//!
+//! A host does not wait for slow clients. So `run` reads as fast as the host
+//! talks, and what stdout does not take yet waits here: a little in memory,
+//! the rest in a file that nobody else sees.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+
+use tokio::sync::Notify;
+
+/// Bytes that wait in memory before the rest goes to the file.
+const IN_MEMORY: usize = 4 * 1024 * 1024;
+
+/// Bytes that are read back from the file at a time.
+const PIECE: usize = 256 * 1024;
+
+/// Output on its way to stdout.
+pub(crate) struct Spool {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Told when nobody reads stdout any more.
+    closed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    /// What goes first.
+    memory: VecDeque<Vec<u8>>,
+    bytes: usize,
+    /// What goes after that: from `read` to `written`.
+    file: Option<File>,
+    read: u64,
+    written: u64,
+    /// No more will come.
+    finished: bool,
+    /// Why no more can go.
+    broken: Option<io::Error>,
+}
+
+impl Spool {
+    pub(crate) fn start() -> Self {
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            closed: Notify::new(),
+        });
+        let writer = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || writer.pump());
+        Spool {
+            shared,
+            thread: Some(thread),
+        }
+    }
+
+    /// Puts something at the end. Never waits for stdout.
+    pub(crate) fn write(&self, text: &str) -> io::Result<()> {
+        let mut state = self.shared.lock();
+        if state.broken.is_some() {
+            return Ok(());
+        }
+        let spilled = state.read < state.written;
+        if !spilled && state.bytes < IN_MEMORY {
+            state.bytes += text.len();
+            state.memory.push_back(text.as_bytes().to_vec());
+        } else {
+            state.spill(text.as_bytes())?;
+        }
+        self.shared.changed.notify_one();
+        Ok(())
+    }
+
+    /// Waits until nobody reads stdout any more.
+    pub(crate) async fn closed(&self) {
+        self.shared.closed.notified().await;
+    }
+
+    /// Waits until everything is out. A reader that has seen enough, such as
+    /// `head`, is no error.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.drain();
+        match self.shared.lock().broken.take() {
+            Some(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Spool {
+    fn drain(&mut self) {
+        self.shared.lock().finished = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // If it broke, stdout is broken.
+            drop(thread.join());
+        }
+    }
+}
+
+/// What was put out gets out, also when something else failed.
+impl Drop for Spool {
+    fn drop(&mut self) {
+        self.drain();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state
+            .lock()
+            .unwrap_or_else(|broken| broken.into_inner())
+    }
+
+    fn pump(&self) {
+        loop {
+            let mut state = self.lock();
+            let piece = loop {
+                match state.take() {
+                    Ok(Some(piece)) => break Ok(piece),
+                    Err(error) => break Err(error),
+                    Ok(None) if state.finished => return,
+                    Ok(None) => {
+                        let waited = self.changed.wait(state);
+                        state = waited.unwrap_or_else(|broken| broken.into_inner());
+                    }
+                }
+            };
+            drop(state);
+            let mut stdout = io::stdout().lock();
+            let written = piece.and_then(|piece| stdout.write_all(&piece));
+            if let Err(error) = written.and_then(|()| stdout.flush()) {
+                self.lock().broken = Some(error);
+                self.closed.notify_one();
+                return;
+            }
+        }
+    }
+}
+
+impl State {
+    fn spill(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(tempfile::tempfile()?),
+        };
+        file.seek(SeekFrom::Start(self.written))?;
+        file.write_all(bytes)?;
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn take(&mut self) -> io::Result<Option<Vec<u8>>> {
+        if let Some(piece) = self.memory.pop_front() {
+            self.bytes -= piece.len();
+            return Ok(Some(piece));
+        }
+        let Some(file) = self.file.as_mut().filter(|_| self.read < self.written) else {
+            return Ok(None);
+        };
+        file.seek(SeekFrom::Start(self.read))?;
+        let mut piece = Vec::new();
+        file.take(PIECE as u64).read_to_end(&mut piece)?;
+        self.read += piece.len() as u64;
+        if self.read == self.written {
+            // Empty: the next time it starts afresh.
+            (self.read, self.written) = (0, 0);
+        }
+        Ok(Some(piece))
+    }
+}
