@@ -8,7 +8,9 @@ use agenthost_protocol::chat::{
     ToolCallResult, Turn,
 };
 use agenthost_protocol::common::{ErrorInfo, ToolDefinition};
-use agenthost_protocol::ids::{ConfirmationOptionId, InputRequestId, ToolCallId, TurnId};
+use agenthost_protocol::ids::{
+    ConfirmationOptionId, InputRequestId, PendingMessageId, ToolCallId, TurnId,
+};
 use agenthost_protocol::list::List;
 use agenthost_protocol::session::ActiveClient;
 use agenthost_protocol::terminal::{TerminalAction, TerminalState};
@@ -105,6 +107,18 @@ pub enum AgentCommand {
         /// The clients.
         clients: Vec<ActiveClient>,
     },
+    /// The user wants to say something while a turn runs. An agent that takes
+    /// it in says so; one that can't leaves it.
+    Steer {
+        /// The chat.
+        chat: Uri,
+        /// The turn.
+        turn: TurnId,
+        /// The waiting message.
+        id: PendingMessageId,
+        /// What it says.
+        message: Arc<Message>,
+    },
     /// Forget the turns of a chat after this one; `None`: all of them.
     Rewind {
         /// The chat.
@@ -128,6 +142,7 @@ impl AgentCommand {
             | AgentCommand::OpenChat { chat, .. }
             | AgentCommand::CloseChat { chat }
             | AgentCommand::ToolCompleted { chat, .. }
+            | AgentCommand::Steer { chat, .. }
             | AgentCommand::Rewind { chat, .. } => Some(chat),
             AgentCommand::Open { .. }
             | AgentCommand::Directories { .. }
@@ -196,6 +211,13 @@ pub enum AgentEvent {
         chat: Uri,
         /// What happened.
         action: Box<ChatAction>,
+    },
+    /// It took in what the user wanted to say while a turn runs.
+    Steered {
+        /// The chat.
+        chat: Uri,
+        /// The waiting message.
+        id: PendingMessageId,
     },
     /// A turn is over.
     TurnEnded {

@@ -13,6 +13,7 @@
 //! client's action, `react` what follows from one.
 
 pub mod agent;
+mod annotations;
 mod chats;
 mod client_tools;
 mod clients;

@@ -67,9 +67,9 @@ fn is_quiet(channel: &Channel) -> bool {
         ChannelState::Chat(chat) => chat.active_turn.is_none(),
         ChannelState::Session(session) => session.lifecycle != SessionLifecycle::Creating,
         ChannelState::Terminal(terminal) => terminal.lifecycle != TerminalLifecycle::Running,
+        ChannelState::Annotations(_) => true,
         ChannelState::Root(_)
         | ChannelState::Changeset(_)
-        | ChannelState::Annotations(_)
         | ChannelState::ResourceWatch(_)
         | ChannelState::Canvas(_)
         | ChannelState::Automations(_)

@@ -167,6 +167,7 @@ impl Host {
         };
         let listed = sessions::new_summary(env, &session, &state);
         self.create(&session, Some(&session), state.into(), out);
+        self.create_annotations(&session, out);
         self.sessions.insert(session.clone(), listed.clone());
         out.write(Write::Session(Box::new(listed.clone())));
         self.leave_session(&party, &session, out);

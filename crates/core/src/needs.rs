@@ -62,7 +62,9 @@ impl Host {
             },
             Input::Agent { session, event } => {
                 let channel = match event {
-                    AgentEvent::Chat { chat, .. } | AgentEvent::TurnEnded { chat, .. } => chat,
+                    AgentEvent::Chat { chat, .. }
+                    | AgentEvent::Steered { chat, .. }
+                    | AgentEvent::TurnEnded { chat, .. } => chat,
                     AgentEvent::Terminal { terminal, .. } => terminal,
                     AgentEvent::Opened { .. }
                     | AgentEvent::Stopped { .. }

@@ -4,6 +4,7 @@
 //! would do something (DSP-12). It may hand back the action in a normal form
 //! (DSP-14).
 
+mod annotations;
 mod chat;
 mod input;
 mod session;
@@ -55,6 +56,10 @@ impl Host {
             }
             (ChannelState::Terminal(terminal), Action::Terminal(action)) => {
                 terminal::judge(terminal, client, action).map(Action::Terminal)
+            }
+            (ChannelState::Annotations(state), Action::Annotations(action)) => {
+                let session = self.owner(channel).unwrap_or(channel);
+                annotations::judge(session, state, action).map(Action::Annotations)
             }
             (ChannelState::Root(_), Action::Root(_)) => {
                 Err(Refusal::Unsupported("configuration of the host"))

@@ -15,7 +15,8 @@ use agenthost_protocol::ids::InputRequestId;
 use agenthost_protocol::root::SessionSummaryChangedParams;
 use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::session::{
-    ChatAdded, ChatUpdated, SessionAction, SessionIsReadChanged, SessionTitleChanged,
+    ChatAdded, ChatUpdated, SessionAction, SessionIsReadChanged, SessionSummary,
+    SessionTitleChanged,
 };
 use agenthost_protocol::uri::{RootChannel, Uri};
 
@@ -40,10 +41,10 @@ impl Host {
                 self.sync_session(channel, out);
                 self.react_session(env, channel, action, out);
             }
+            Action::Annotations(_) => self.count_annotations(channel, out),
             Action::Root(_)
             | Action::Terminal(_)
             | Action::Changeset(_)
-            | Action::Annotations(_)
             | Action::ResourceWatch(_)
             | Action::Canvas(_)
             | Action::Automations(_)
@@ -91,6 +92,7 @@ impl Host {
                     message: Arc::clone(&start.message),
                 };
                 self.command(chat, prompt, out);
+                self.steer(chat, out);
             }
             ChatAction::TurnCancelled(cancel) => {
                 let cancel = AgentCommand::Cancel {
@@ -161,11 +163,31 @@ impl Host {
                     self.command(chat, answer, out);
                 }
             }
+            ChatAction::PendingMessageSet(set) if set.kind == PendingMessageKind::Steering => {
+                self.steer(chat, out);
+            }
             // A message queued while nothing runs goes at once (PEN-4).
             ChatAction::PendingMessageSet(set) if set.kind == PendingMessageKind::Queued => {
                 self.start_queued(env, chat, out);
             }
             _ => {}
+        }
+    }
+
+    /// Tells the agent what the user wants to say to the running turn. While
+    /// none runs, it waits (PEN-5, PEN-6).
+    fn steer(&mut self, chat: &Uri, out: &mut Effects) {
+        let Some(state) = self.chat(chat) else {
+            return;
+        };
+        if let (Some(turn), Some(waiting)) = (&state.active_turn, &state.steering_message) {
+            let steer = AgentCommand::Steer {
+                chat: chat.clone(),
+                turn: turn.id.clone(),
+                id: waiting.id.clone(),
+                message: Arc::clone(&waiting.message),
+            };
+            self.command(chat, steer, out);
         }
     }
 
@@ -287,7 +309,14 @@ impl Host {
             return;
         };
         let after = summary::session(state, before);
-        let Some(changes) = summary::session_changes(before, &after) else {
+        self.list(session, after, out);
+    }
+
+    /// Lists a session as it is now, and tells who watches the list.
+    pub(crate) fn list(&mut self, session: &Uri, after: SessionSummary, out: &mut Effects) {
+        let before = self.sessions.get(session);
+        let changes = before.and_then(|before| summary::session_changes(before, &after));
+        let Some(changes) = changes else {
             return;
         };
         self.sessions.insert(session.clone(), after.clone());

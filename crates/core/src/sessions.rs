@@ -19,7 +19,7 @@ use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::refusal::Failure;
-use crate::{chats, summary, uris};
+use crate::{annotations, chats, summary, uris};
 
 /// Most sessions in one answer.
 const PAGE: usize = 200;
@@ -40,7 +40,8 @@ impl Host {
             return Err(Failure::SessionExists(session));
         }
         uris::check_session(&session)?;
-        if self.channels.contains_key(&uris::default_chat(&session)) {
+        let taken = [uris::default_chat(&session), uris::annotations(&session)];
+        if taken.iter().any(|uri| self.channels.contains_key(uri)) {
             return Err(Failure::SessionExists(session));
         }
         let agents = &self.config.agents;
@@ -79,6 +80,7 @@ impl Host {
             let resource = chat.resource.clone();
             self.create(&resource, Some(&session), chats::new_chat(chat).into(), out);
         }
+        self.create_annotations(&session, out);
         self.sessions.insert(session.clone(), listed.clone());
         out.write(Write::Session(Box::new(listed.clone())));
         out.answer(connection, id, Answer::Null);
@@ -220,7 +222,7 @@ pub(crate) fn new_session(
             origin: None,
             project: None,
             working_directories: (!directories.is_empty()).then_some(directories),
-            annotations: None,
+            annotations: Some(annotations::none(session)),
         },
         lifecycle: SessionLifecycle::Creating,
         creation_error: None,

@@ -16,7 +16,6 @@ use crate::env::Env;
 use crate::host::{Host, Subscription};
 use crate::input::ConnectionId;
 use crate::refusal::Failure;
-use crate::summary;
 
 /// Longest that an action waits for others, whatever a client allows. Longer
 /// than a person notices is of no use to anyone.
@@ -107,13 +106,19 @@ impl Host {
     }
 
     /// The state of a channel as a snapshot shows it. No action carries what a
-    /// session is doing, so a snapshot derives it from the chats.
+    /// session is doing, or how many annotations it has: a snapshot takes that
+    /// from the list of sessions (A-4, SYN-1).
     fn snapshot_state(&self, channel: &Uri) -> Option<ChannelState> {
         let mut state = self.state(channel)?.clone();
         if let ChannelState::Session(session) = &mut state {
-            let status = summary::status(session);
-            if session.metadata.status != status {
-                Arc::make_mut(session).metadata.status = status;
+            let metadata = &mut Arc::make_mut(session).metadata;
+            if let Some(listed) = self.sessions.get(channel) {
+                metadata.status = metadata
+                    .status
+                    .with_activity(listed.metadata.status.activity());
+                metadata
+                    .annotations
+                    .clone_from(&listed.metadata.annotations);
             }
         }
         Some(state)

@@ -38,6 +38,9 @@ fn driving_chat(session: &SessionState) -> Option<&ChatSummary> {
 pub(crate) fn session(session: &SessionState, before: &SessionSummary) -> SessionSummary {
     let mut metadata = session.metadata.clone();
     metadata.status = status(session);
+    metadata
+        .annotations
+        .clone_from(&before.metadata.annotations);
     metadata.activity = driving_chat(session).and_then(|chat| chat.activity.clone());
     let chats = session.chats.items().map(|chat| SessionChatSummary {
         resource: chat.resource.clone(),

@@ -23,7 +23,7 @@ use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::{Held, Host};
 use crate::input::Loaded;
-use crate::waiting;
+use crate::{policy, waiting};
 
 impl Host {
     pub(crate) fn agent_event(
@@ -47,9 +47,22 @@ impl Host {
             }
             AgentEvent::Stopped { error } => self.agent_stopped(env, session, error, out),
             // An agent has no business in the chats of others.
-            AgentEvent::Chat { chat, .. } | AgentEvent::TurnEnded { chat, .. }
+            AgentEvent::Chat { chat, .. }
+            | AgentEvent::Steered { chat, .. }
+            | AgentEvent::TurnEnded { chat, .. }
                 if self.owner(&chat) != Some(session) => {}
             AgentEvent::Chat { chat, action } => self.agent_action(env, &chat, *action, out),
+            AgentEvent::Steered { chat, id } => {
+                let waiting = self
+                    .chat(&chat)
+                    .and_then(|chat| chat.steering_message.as_ref());
+                if waiting.is_some_and(|waiting| waiting.id == id) {
+                    let kind = PendingMessageKind::Steering;
+                    let removed = PendingMessageRemoved { kind, id };
+                    let removed = ChatAction::PendingMessageRemoved(removed);
+                    self.originate(&chat, removed, out);
+                }
+            }
             AgentEvent::TurnEnded { chat, turn, error } => {
                 self.end_turn(env, &chat, &turn, error, out);
             }
@@ -213,7 +226,38 @@ impl Host {
             id: head.id.clone(),
         };
         self.originate(chat, ChatAction::PendingMessageRemoved(removed), out);
-        self.start_turn(env, chat, Arc::clone(&head.message), Some(head.id), out);
+        // What was fine when it was queued may not be any more (PEN-10).
+        let session = self.owner(chat).and_then(|session| self.session(session));
+        let agent = session.and_then(|session| self.agent_of(session));
+        let judged = policy::check_message(agent, &head.message);
+        match judged {
+            Ok(()) => self.start_turn(env, chat, Arc::clone(&head.message), Some(head.id), out),
+            Err(refusal) => {
+                let turn_id = TurnId::from(env.unique("turn"));
+                let started = ChatAction::TurnStarted(TurnStarted {
+                    turn_id: turn_id.clone(),
+                    started_at: env.timestamp(),
+                    message: Arc::clone(&head.message),
+                    queued_message_id: Some(head.id),
+                    meta: None,
+                });
+                self.originate(chat, started, out);
+                let error = ErrorInfo {
+                    error_type: "messageRefused".to_owned(),
+                    message: refusal.to_string(),
+                    stack: None,
+                    meta: None,
+                };
+                let resumable = None;
+                self.end_turn(
+                    env,
+                    chat,
+                    &turn_id,
+                    Some(ErrorPart { error, resumable }),
+                    out,
+                );
+            }
+        }
     }
 
     /// Starts a turn that no client started by itself.

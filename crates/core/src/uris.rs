@@ -13,6 +13,11 @@ pub fn default_chat(session: &Uri) -> Uri {
     Uri::from(format!("ahp-chat://default/{name}"))
 }
 
+/// The annotations of a session.
+pub(crate) fn annotations(session: &Uri) -> Uri {
+    Uri::from(format!("{session}/annotations"))
+}
+
 /// Longest address that a client may choose.
 const LONGEST: usize = 2_048;
 

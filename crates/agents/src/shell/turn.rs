@@ -260,6 +260,7 @@ impl Turn {
                     | AgentCommand::Answer { .. }
                     | AgentCommand::OpenChat { .. }
                     | AgentCommand::ToolCompleted { .. }
+                    | AgentCommand::Steer { .. }
                     | AgentCommand::Directories { .. }
                     | AgentCommand::ClientTools { .. },
                 ) => {}

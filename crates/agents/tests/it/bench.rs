@@ -134,6 +134,7 @@ fn describe(event: &AgentEvent) -> String {
     match event {
         AgentEvent::Opened { .. } => "opened".to_owned(),
         AgentEvent::Stopped { error } => format!("stopped: {}", error.message),
+        AgentEvent::Steered { id, .. } => format!("steered {id}"),
         AgentEvent::TurnEnded { turn, error, .. } => match error {
             None => format!("end {turn}"),
             Some(part) => format!("error {turn}: {}", part.error.message),

@@ -180,3 +180,40 @@ fn a_client_that_leaves_leaves_no_call_hanging() {
         "#]],
     );
 }
+
+/// PEN-1, PEN-5, PEN-6, PEN-9.
+#[test]
+fn a_running_turn_can_be_steered() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 createSession s1
+        - agent s1 opened
+        - c1 subscribe s1.chat
+        c1 ! s1.chat chat/pendingMessageSet {"kind": "steering", "id": "m", "message": {"text": "be brief", "origin": {"kind": "user"}}}
+        c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        c1 ! s1.chat chat/pendingMessageSet {"kind": "steering", "id": "n", "message": {"text": "no, long", "origin": {"kind": "user"}}}
+        agent s1 steered m
+        agent s1 steered n
+        c1 ! s1.chat chat/pendingMessageRemoved {"kind": "steering", "id": "n"}
+        "#,
+        expect![[r#"
+            c1 ! s1.chat chat/pendingMessageSet {"kind": "steering", "id": "m", "message": {"text": "be brief", "origin": {"kind": "user"}}}
+                c1: 3 s1.chat by a chat/pendingMessageSet {"message":{"text":"be brief","origin":{"kind":"user"}},"kind":"steering","id":"m"}
+            c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+                c1: 4 s1.chat by a chat/turnStarted {"message":{"text":"go","origin":{"kind":"user"}},"turnId":"t1","startedAt":"2026-01-05T09:00:00Z"}
+                agent s1: prompt t1 "go"
+                agent s1: steer t1 by m "be brief"
+            c1 ! s1.chat chat/pendingMessageSet {"kind": "steering", "id": "n", "message": {"text": "no, long", "origin": {"kind": "user"}}}
+                c1: 7 s1.chat by a chat/pendingMessageSet {"message":{"text":"no, long","origin":{"kind":"user"}},"kind":"steering","id":"n"}
+                agent s1: steer t1 by n "no, long"
+            agent s1 steered m
+                nothing
+            agent s1 steered n
+                c1: 8 s1.chat chat/pendingMessageRemoved {"id":"n","kind":"steering"}
+            c1 ! s1.chat chat/pendingMessageRemoved {"kind": "steering", "id": "n"}
+                c1: 9 rejected: there is no waiting message `n`
+        "#]],
+    );
+}

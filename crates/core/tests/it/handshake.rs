@@ -89,7 +89,7 @@ fn initial_subscriptions_come_with_the_handshake() {
                 c2: version 1.0.0 at 0 with []
             c2 createSession s1
                 c2: null
-                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"resource":"s1","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"s1.chat"}}
+                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"annotations":{"resource":"s1/annotations","annotationCount":0,"entryCount":0},"resource":"s1","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"s1.chat"}}
                 c1: 1 root root/activeSessionsChanged {"activeSessions":1}
                 agent s1: open
         "#]],

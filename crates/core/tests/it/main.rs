@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod annotations;
 mod asking;
 mod chats;
 mod directories;

@@ -5,7 +5,7 @@
 //! c1 METHOD {params}                a request; the channel may stand before the params
 //! c1 unsubscribe CHANNEL
 //! c1 ! CHANNEL ACTION {payload}     dispatches an action
-//! agent SESSION opened | stopped | end TURN | error TURN | ACTION {payload}
+//! agent SESSION opened | stopped | end TURN | error TURN | steered ID | ACTION {payload}
 //! grace CLIENT         restart         quiet         wait MS
 //! ```
 //!
@@ -214,6 +214,10 @@ fn agent_event(session: &str, text: &str) -> AgentEvent {
         "opened" => AgentEvent::Opened { tools: Vec::new() },
         "stopped" => AgentEvent::Stopped {
             error: error("no such file"),
+        },
+        "steered" => AgentEvent::Steered {
+            chat,
+            id: rest.into(),
         },
         "end" => AgentEvent::TurnEnded {
             chat,
@@ -431,6 +435,11 @@ fn render_command(command: &AgentCommand) -> String {
         AgentCommand::Directories { directories } => {
             let names: Vec<_> = directories.iter().map(Uri::as_str).collect();
             format!("directories [{}]", names.join(", "))
+        }
+        AgentCommand::Steer {
+            turn, id, message, ..
+        } => {
+            format!("steer {turn} by {id} {:?}", message.text)
         }
         AgentCommand::CloseChat { chat } => format!("close chat {}", short(chat)),
         AgentCommand::ToolCompleted { call, result, .. } => {

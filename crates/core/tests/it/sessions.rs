@@ -25,7 +25,7 @@ fn a_session_is_there_at_once_and_ready_later() {
         expect![[r#"
             c1 createSession s1 {"workingDirectories": ["file:///a", "file:///b"]}
                 c1: null
-                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"workingDirectories":["file:///a"],"resource":"s1","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"s1.chat"}}
+                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"workingDirectories":["file:///a"],"annotations":{"resource":"s1/annotations","annotationCount":0,"entryCount":0},"resource":"s1","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"s1.chat"}}
                 c1: 1 root root/activeSessionsChanged {"activeSessions":1}
                 agent s1: open
             c1 createSession s1
@@ -40,7 +40,7 @@ fn a_session_is_there_at_once_and_ready_later() {
                 c1: 2 s1 session/ready {}
             c1 createSession s2 {"provider": "other"}
                 c1: null
-                c1: root/sessionAdded {"summary":{"provider":"other","title":"","status":1,"resource":"s2","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s2.chat","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"s2.chat"}}
+                c1: root/sessionAdded {"summary":{"provider":"other","title":"","status":1,"annotations":{"resource":"s2/annotations","annotationCount":0,"entryCount":0},"resource":"s2","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s2.chat","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"s2.chat"}}
                 c1: 3 root root/activeSessionsChanged {"activeSessions":2}
                 agent s2: open
             c1 subscribe s2
@@ -88,7 +88,7 @@ fn a_session_ends_with_everything_in_it() {
                 c1: error -32001 there is no session or chat `ahp-chat://default/YWhwLXNlc3Npb246L3Mx`
             c1 createSession s1
                 c1: null
-                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"resource":"s1","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"s1.chat"}}
+                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"annotations":{"resource":"s1/annotations","annotationCount":0,"entryCount":0},"resource":"s1","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"s1.chat"}}
                 c1: 5 root root/activeSessionsChanged {"activeSessions":1}
                 agent s1: open
         "#]],

@@ -113,6 +113,7 @@ impl Simulation {
             "nowhere",
             "ahp-chat:/1",
             "ahp-chat:/2",
+            "ahp-session:/s1/annotations",
         ];
         uri(self.chance.pick(&names).unwrap())
     }
@@ -387,7 +388,11 @@ impl Simulation {
         let event = match self.chance.rng.u32(0..100) {
             0..20 => AgentEvent::Opened { tools: Vec::new() },
             20..22 => AgentEvent::Stopped { error },
-            22..30 => AgentEvent::TurnEnded {
+            22 => AgentEvent::Steered {
+                chat,
+                id: "PendingMessageId-1".into(),
+            },
+            23..30 => AgentEvent::TurnEnded {
                 chat,
                 turn,
                 error: None,

@@ -378,6 +378,7 @@ fn comparable(state: &ChannelState) -> ChannelState {
         let session = Arc::make_mut(session);
         let idle = agenthost_protocol::common::SessionStatus::IDLE;
         session.metadata.status = session.metadata.status.with_activity(idle);
+        session.metadata.annotations = None;
     }
     state
 }

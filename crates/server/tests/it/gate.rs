@@ -104,3 +104,29 @@ async fn whoever_says_nothing_does_not_stay() {
     assert_eq!(status(&server, "/healthz", &host).await, "200");
     server.stop().await.unwrap();
 }
+
+/// SEC-4: what everyone who watches can see has no secrets in it.
+#[tokio::test]
+async fn the_state_has_no_secrets() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let client = crate::room::join(&server, "a").await;
+    crate::room::create_session(&client).await;
+    let mut mirror = crate::room::Mirror::open(&client).await;
+    crate::room::start_turn(&client, "t1", "help").await;
+    mirror.until_end().await;
+    let path = std::env::var("PATH").unwrap();
+    let channels = [
+        "ahp-root://".to_owned(),
+        crate::room::SESSION.to_owned(),
+        crate::room::chat_uri(),
+    ];
+    for channel in channels {
+        let (result, _) = client.subscribe(channel).await.unwrap();
+        let state = serde_json::to_string(&result.snapshot.unwrap().state).unwrap();
+        assert!(!state.contains(&server.token));
+        assert!(!state.contains(&path));
+        assert!(!state.contains(directory.path().to_str().unwrap()));
+    }
+    server.stop().await.unwrap();
+}

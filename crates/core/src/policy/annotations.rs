@@ -1,0 +1,101 @@
+//! Actions on the annotations of a session.
+
+use agenthost_protocol::annotations::{
+    Annotation, AnnotationEntry, AnnotationsAction, AnnotationsState,
+};
+use agenthost_protocol::ids::AnnotationId;
+use agenthost_protocol::uri::Uri;
+
+use super::{check_name, unknown};
+use crate::refusal::Refusal;
+
+/// Most annotations of a session (SEC-5).
+const ANNOTATIONS: usize = 10_000;
+
+/// Longest text of an entry, in bytes.
+const TEXT: usize = 64 * 1024;
+
+pub(super) fn judge(
+    session: &Uri,
+    state: &AnnotationsState,
+    action: AnnotationsAction,
+) -> Result<AnnotationsAction, Refusal> {
+    match &action {
+        AnnotationsAction::Set(set) => judge_annotation(session, state, &set.annotation)?,
+        AnnotationsAction::Updated(update) => {
+            find(state, &update.annotation_id)?;
+            if let Some(origin) = &update.origin {
+                of_session(session, &origin.session)?;
+            }
+        }
+        AnnotationsAction::Removed(removed) => {
+            find(state, &removed.annotation_id)?;
+        }
+        AnnotationsAction::EntrySet(set) => {
+            find(state, &set.annotation_id)?;
+            judge_entry(&set.entry)?;
+        }
+        AnnotationsAction::EntryRemoved(removed) => {
+            let annotation = find(state, &removed.annotation_id)?;
+            // An annotation says something or is gone (ANN-3).
+            if let [last] = &annotation.entries[..]
+                && last.id == removed.entry_id
+            {
+                let reason = "the last entry goes with its annotation: remove that".to_owned();
+                return Err(Refusal::Invalid(reason));
+            }
+        }
+    }
+    Ok(action)
+}
+
+fn judge_annotation(
+    session: &Uri,
+    state: &AnnotationsState,
+    annotation: &Annotation,
+) -> Result<(), Refusal> {
+    check_name("annotation", annotation.id.as_str())?;
+    of_session(session, &annotation.origin.session)?;
+    if annotation.entries.is_empty() {
+        return Err(Refusal::Invalid("an annotation has an entry".to_owned()));
+    }
+    for entry in &annotation.entries {
+        judge_entry(entry)?;
+    }
+    if find(state, &annotation.id).is_ok() {
+        return Ok(());
+    }
+    if annotation.resolved {
+        return Err(Refusal::Invalid(
+            "a new annotation is not resolved".to_owned(),
+        ));
+    }
+    if state.annotations.len() >= ANNOTATIONS {
+        let reason = format!("a session has at most {ANNOTATIONS} annotations");
+        return Err(Refusal::Invalid(reason));
+    }
+    Ok(())
+}
+
+fn judge_entry(entry: &AnnotationEntry) -> Result<(), Refusal> {
+    check_name("entry", entry.id.as_str())?;
+    if entry.text.as_str().len() > TEXT {
+        let reason = format!("an entry has at most {TEXT} bytes");
+        return Err(Refusal::Invalid(reason));
+    }
+    Ok(())
+}
+
+fn of_session(session: &Uri, named: &Uri) -> Result<(), Refusal> {
+    if named == session {
+        return Ok(());
+    }
+    let reason = "origin.session is not the session of this channel".to_owned();
+    Err(Refusal::Invalid(reason))
+}
+
+fn find<'a>(state: &'a AnnotationsState, id: &AnnotationId) -> Result<&'a Annotation, Refusal> {
+    let mut annotations = state.annotations.items();
+    let found = annotations.find(|annotation| annotation.id == *id);
+    found.ok_or_else(|| unknown("annotation", id))
+}
