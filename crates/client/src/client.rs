@@ -6,11 +6,9 @@ use std::time::Duration;
 use agenthost_protocol::action::{Action, ActionOrigin, ReceivedAction, ReceivedEnvelope};
 use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::connection::{
-    DispatchActionParams, Implementation, InitializeParams, ReconnectParams, ReconnectResult,
-    SubscribeParams,
+    DispatchActionParams, Implementation, InitializeParams, SubscribeParams,
 };
 use agenthost_protocol::ids::{ClientId, ClientSeq, ServerSeq};
-use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::rpc::{
     CallError, Command, ErrorCode, HostNotification, InvalidMessage, Message, RequestId, RpcError,
     encode,
@@ -18,16 +16,12 @@ use agenthost_protocol::rpc::{
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::Version;
 use agenthost_protocol::wire::{DecodeError, Document, Limits, ParseError, Wire};
-use tokio::time::Instant;
 
+use crate::ahead::{Ahead, Astray, Pending, TooFarAhead};
 use crate::transport::{Address, Transport, TransportError};
 
 /// Most updates that are put aside while a request waits for its answer.
 const ASIDE: usize = 100_000;
-
-/// How long to wait before trying again to come back, at first and at most.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// How a client introduces itself.
 #[derive(Debug, Clone)]
@@ -67,6 +61,9 @@ pub enum ClientError {
     /// happened or not.
     #[error("the connection was lost before the answer came")]
     Interrupted,
+    /// We did too much that the host has not spoken of yet.
+    #[error(transparent)]
+    TooFarAhead(#[from] TooFarAhead),
     /// The host answers nothing and says a lot.
     #[error("the host does not answer")]
     NoAnswer,
@@ -87,22 +84,28 @@ pub enum Update {
     /// Something that is no state.
     Notification(Box<HostNotification>),
     /// The connection was lost and is there again, and too much was missed to
-    /// be told one by one. The mirror shows where these channels are now;
-    /// others that were followed are gone.
-    Caught(Vec<Uri>),
+    /// be told one by one.
+    Caught {
+        /// The mirror shows where these are now; others that were followed are
+        /// gone.
+        channels: Vec<Uri>,
+        /// What we did and the host had not spoken of: it may have happened or
+        /// not, and shows no more.
+        open: Vec<(Uri, Pending)>,
+    },
 }
 
 /// A connection to a host.
 pub struct Client {
-    address: Address,
-    hello: Hello,
-    transport: Transport,
+    pub(crate) address: Address,
+    pub(crate) hello: Hello,
+    pub(crate) transport: Transport,
     requests: u64,
     dispatched: i64,
-    mirror: BTreeMap<Uri, ChannelState>,
-    seen: ServerSeq,
+    pub(crate) mirror: BTreeMap<Uri, Ahead>,
+    pub(crate) seen: ServerSeq,
     /// What came while something else was waited for.
-    aside: VecDeque<Update>,
+    pub(crate) aside: VecDeque<Update>,
 }
 
 impl std::fmt::Debug for Client {
@@ -133,7 +136,7 @@ impl Client {
         Ok(client)
     }
 
-    async fn initialize(&mut self, subscriptions: Vec<Uri>) -> Result<(), ClientError> {
+    pub(crate) async fn initialize(&mut self, subscriptions: Vec<Uri>) -> Result<(), ClientError> {
         let initialize = InitializeParams {
             channel: RootChannel,
             protocol_versions: vec![Version::CURRENT.to_string()],
@@ -164,7 +167,7 @@ impl Client {
         }
     }
 
-    async fn ask<C: Command>(&mut self, command: C) -> Result<C::Result, ClientError> {
+    pub(crate) async fn ask<C: Command>(&mut self, command: C) -> Result<C::Result, ClientError> {
         self.requests += 1;
         let id = RequestId::from(self.requests);
         let text = encode::request(&id, C::METHOD, &command)?;
@@ -209,7 +212,8 @@ impl Client {
         Ok(result.snapshot)
     }
 
-    /// Wants something to happen. Whether it did, an update tells.
+    /// Wants something to happen. In a channel that is followed it shows at
+    /// once; whether it did happen, an update tells.
     pub async fn dispatch(
         &mut self,
         channel: &Uri,
@@ -217,14 +221,31 @@ impl Client {
     ) -> Result<ClientSeq, ClientError> {
         self.dispatched += 1;
         let client_seq = ClientSeq(self.dispatched);
+        let action = action.into();
+        if let Some(ahead) = self.mirror.get_mut(channel) {
+            ahead.dispatch(client_seq, action.clone())?;
+        }
+        self.send(channel, client_seq, action).await?;
+        Ok(client_seq)
+    }
+
+    async fn send(
+        &mut self,
+        channel: &Uri,
+        client_seq: ClientSeq,
+        action: Action,
+    ) -> Result<(), ClientError> {
         let params = DispatchActionParams {
             channel: channel.clone(),
             client_seq,
-            action: ReceivedAction::Valid(action.into()),
+            action: ReceivedAction::Valid(action),
         };
         let text = encode::notification("dispatchAction", &params)?;
-        self.transport.send(text).await?;
-        Ok(client_seq)
+        match self.transport.send(text).await {
+            Ok(()) => Ok(()),
+            // What is followed is sent again; for what is not, nobody knows.
+            Err(lost) => Box::pin(self.resume(lost)).await,
+        }
     }
 
     /// The next thing that the host tells. Comes back by itself when the
@@ -249,73 +270,27 @@ impl Client {
         }
     }
 
-    /// The state of a channel that is followed.
+    /// The state of a channel that is followed, with what we did ahead of the
+    /// host.
     pub fn state(&self, channel: &Uri) -> Option<&ChannelState> {
-        self.mirror.get(channel)
+        self.mirror.get(channel).map(Ahead::optimistic)
     }
 
-    /// Comes back after the connection was lost, and catches up: what was
-    /// missed is put aside as updates.
-    async fn resume(&mut self, lost: TransportError) -> Result<(), ClientError> {
-        let deadline = Instant::now() + self.hello.patience;
-        let mut pause = FIRST_PAUSE;
-        loop {
-            match self.catch_up().await {
-                Ok(()) => return Ok(()),
-                Err(ClientError::Transport(_)) if Instant::now() + pause < deadline => {
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                }
-                Err(ClientError::Transport(_)) => return Err(lost.into()),
-                Err(other) => return Err(other),
-            }
-        }
+    /// The state of a channel that is followed, as far as the host has said.
+    pub fn confirmed(&self, channel: &Uri) -> Option<&ChannelState> {
+        self.mirror.get(channel).map(Ahead::confirmed)
     }
 
-    async fn catch_up(&mut self) -> Result<(), ClientError> {
-        self.transport = Transport::connect(&self.address).await?;
-        let subscriptions: Vec<_> = self.mirror.keys().cloned().collect();
-        let reconnect = ReconnectParams {
-            channel: RootChannel,
-            client_id: self.hello.client_id.clone(),
-            last_seen_server_seq: self.seen,
-            subscriptions: subscriptions.clone(),
-            meta: None,
-        };
-        match self.ask(reconnect).await {
-            Ok(ReconnectResult::Replay(replay)) => {
-                for envelope in replay.actions {
-                    let update = self.follow(envelope);
-                    self.aside.push_back(update);
-                }
-                for gone in replay.missing {
-                    self.mirror.remove(&gone);
-                }
-                return Ok(());
-            }
-            Ok(ReconnectResult::Snapshot(result)) => {
-                self.mirror.clear();
-                for snapshot in result.snapshots {
-                    self.start(snapshot);
-                }
-            }
-            // The host does not know us any more: start over (HSK-22).
-            Err(ClientError::Refused(_)) => {
-                self.mirror.clear();
-                self.initialize(subscriptions).await?;
-            }
-            Err(error) => return Err(error),
-        }
-        // What was put aside is part of where the channels are now.
-        self.aside.clear();
-        let channels = self.mirror.keys().cloned().collect();
-        self.aside.push_back(Update::Caught(channels));
-        Ok(())
-    }
-
-    fn start(&mut self, snapshot: Snapshot) {
+    pub(crate) fn start(&mut self, snapshot: Snapshot) {
         self.seen = self.seen.max(snapshot.from_seq);
-        self.mirror.insert(snapshot.resource, snapshot.state);
+        let state = snapshot.state;
+        match self.mirror.get_mut(&snapshot.resource) {
+            // Subscribed again: what is open is still on its way.
+            Some(ahead) => ahead.refresh(state),
+            None => {
+                self.mirror.insert(snapshot.resource, Ahead::new(state));
+            }
+        }
     }
 
     /// Takes note of a message that is not the answer that is waited for.
@@ -344,24 +319,30 @@ impl Client {
         }
     }
 
-    fn follow(&mut self, envelope: ReceivedEnvelope) -> Update {
+    pub(crate) fn follow(&mut self, envelope: ReceivedEnvelope) -> Update {
         self.seen = self.seen.max(envelope.server_seq);
+        let own = envelope.origin.as_ref();
+        let own = own.filter(|origin| origin.client_id == self.hello.client_id);
+        let own = own.map(|origin| origin.client_seq);
+        let ahead = self.mirror.get_mut(&envelope.channel);
         if let Some(reason) = envelope.rejection_reason {
+            if let (Some(ahead), Some(seq)) = (ahead, own) {
+                ahead.refused(seq);
+            }
             return Update::Rejected {
                 origin: envelope.origin,
                 reason,
             };
         }
-        if let ReceivedAction::Valid(action) = &envelope.action
-            && let Some(state) = self.mirror.get_mut(&envelope.channel)
-        {
-            match state.reduce(action) {
-                Outcome::Applied | Outcome::NoOp => {}
-                // The host is the authority; what it did here, the mirror
-                // can't follow.
-                Outcome::WrongChannel | Outcome::Invalid(_) => {
-                    self.mirror.remove(&envelope.channel);
-                }
+        if let (ReceivedAction::Valid(action), Some(ahead)) = (&envelope.action, ahead) {
+            let followed = match own {
+                Some(seq) => ahead.echo(seq, action),
+                None => ahead.foreign(action),
+            };
+            // The host is the authority; what it did here, the mirror can't
+            // follow.
+            if let Err(Astray) = followed {
+                self.mirror.remove(&envelope.channel);
             }
         }
         Update::Action(Box::new(envelope))

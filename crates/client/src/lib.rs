@@ -10,8 +10,11 @@
 //!
 //! **Where to start.** [`Client::connect`], then [`Client::next`].
 
+mod ahead;
 mod client;
+mod resume;
 mod transport;
 
+pub use ahead::{Ahead, Astray, PENDING, Pending, TooFarAhead};
 pub use client::{Client, ClientError, Hello, Update};
 pub use transport::{Address, Ready, TransportError};

@@ -81,7 +81,7 @@ impl Show {
     ) -> anyhow::Result<Option<Ended>> {
         let envelope = match update {
             Update::Action(envelope) => envelope,
-            Update::Caught(_) => return self.caught(client),
+            Update::Caught { .. } => return self.caught(client),
             Update::Rejected { .. } | Update::Notification(_) => return Ok(None),
         };
         self.json(update)?;

@@ -1,0 +1,272 @@
+//! Writing ahead: whatever is said in whatever order, all end where the host
+//! is.
+
+use std::collections::VecDeque;
+
+use agenthost_client::{Ahead, TooFarAhead};
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::ids::ClientSeq;
+use agenthost_protocol::outcome::Outcome;
+use agenthost_protocol::wire;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn session() -> ChannelState {
+    let state = json!({
+        "provider": "p", "title": "", "status": 1, "lifecycle": "ready", "activeClients": [],
+        "chats": [],
+    });
+    wire::from_str(&state.to_string()).unwrap()
+}
+
+fn chat() -> ChannelState {
+    let state = json!({
+        "resource": "ahp-chat:/1", "title": "", "status": 1,
+        "modifiedAt": "2026-01-01T00:00:00.000Z", "turns": [],
+    });
+    wire::from_str(&state.to_string()).unwrap()
+}
+
+fn action(json: &Value) -> Action {
+    wire::from_str(&json.to_string()).unwrap()
+}
+
+fn title(text: &str) -> Action {
+    action(&json!({"type": "session/titleChanged", "title": text}))
+}
+
+fn shown(state: &ChannelState) -> String {
+    serde_json::to_value(state).unwrap()["title"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[test]
+fn what_is_done_shows_at_once_and_is_undone_when_refused() {
+    let mut ahead = Ahead::new(session());
+    ahead.dispatch(ClientSeq(1), title("one")).unwrap();
+    ahead.dispatch(ClientSeq(2), title("two")).unwrap();
+    assert_eq!(shown(ahead.optimistic()), "two");
+    assert_eq!(shown(ahead.confirmed()), "");
+    // Somebody else was quicker, but not the last.
+    ahead.foreign(&title("other")).unwrap();
+    assert_eq!(shown(ahead.optimistic()), "two");
+    ahead.refused(ClientSeq(2));
+    assert_eq!(shown(ahead.optimistic()), "one");
+    // The host has its own idea of it.
+    ahead.echo(ClientSeq(1), &title("One")).unwrap();
+    assert_eq!(shown(ahead.optimistic()), "One");
+    assert_eq!(ahead.confirmed(), ahead.optimistic());
+    assert_eq!(ahead.pending().len(), 0);
+}
+
+/// A channel that is shown afresh in between still shows what was done ahead.
+#[test]
+fn what_is_open_stays_open_when_a_channel_is_shown_afresh() {
+    let mut ahead = Ahead::new(session());
+    ahead.dispatch(ClientSeq(1), title("one")).unwrap();
+    let mut other = session();
+    assert_eq!(other.reduce(&title("other")), Outcome::Applied);
+    ahead.refresh(other);
+    assert_eq!(shown(ahead.optimistic()), "one");
+    ahead.refused(ClientSeq(1));
+    assert_eq!(shown(ahead.optimistic()), "other");
+}
+
+#[test]
+fn nobody_gets_too_far_ahead() {
+    let mut ahead = Ahead::new(session());
+    for seq in 0..1_000 {
+        ahead.dispatch(ClientSeq(seq), title("x")).unwrap();
+    }
+    assert_eq!(
+        ahead.dispatch(ClientSeq(1_000), title("x")),
+        Err(TooFarAhead)
+    );
+    assert_eq!(ahead.pending().len(), 1_000);
+}
+
+/// What may happen between three clients and their host.
+#[derive(Debug, Clone)]
+enum Event {
+    /// A client does something.
+    Act(usize, Value),
+    /// The host takes the next thing that a client sent; perhaps it refuses.
+    Hear(usize, bool),
+    /// A client hears the next thing from the host.
+    Tell(usize),
+    /// A client loses its connection, with what is on the way both ways, and
+    /// comes back.
+    Lose(usize),
+}
+
+fn some_action() -> impl Strategy<Value = Value> {
+    let id = "[a-c]";
+    let message = json!({"text": "go", "origin": {"kind": "user"}});
+    let (first, second) = (message.clone(), message.clone());
+    prop_oneof![
+        id.prop_map(move |id| json!({
+            "type": "chat/turnStarted", "turnId": id, "startedAt": "2026-01-01T00:00:00Z",
+            "message": first,
+        })),
+        id.prop_map(|id| json!({"type": "chat/turnCancelled", "turnId": id, "duration": 5})),
+        id.prop_map(move |id| json!({
+            "type": "chat/pendingMessageSet", "kind": "queued", "id": id, "message": second,
+        })),
+        id.prop_map(|id| json!({"type": "chat/pendingMessageRemoved", "kind": "queued", "id": id})),
+        id.prop_map(|id| json!({"type": "chat/queuedMessagesReordered", "order": [id]})),
+        Just(json!({"type": "chat/draftChanged", "draft": message})),
+        Just(json!({"type": "chat/truncated"})),
+        any::<bool>().prop_map(|read| json!({"type": "chat/isReadChanged", "isRead": read})),
+    ]
+}
+
+fn some_event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        4 => (0..3usize, some_action()).prop_map(|(client, action)| Event::Act(client, action)),
+        4 => (0..3usize, prop::bool::weighted(0.2)).prop_map(|(c, no)| Event::Hear(c, no)),
+        4 => (0..3usize).prop_map(Event::Tell),
+        1 => (0..3usize).prop_map(Event::Lose),
+    ]
+}
+
+/// What the host says: whose it was, and whether it happened.
+#[derive(Clone)]
+struct Said {
+    by: usize,
+    seq: ClientSeq,
+    action: Action,
+    happened: bool,
+}
+
+struct Client {
+    ahead: Ahead,
+    dispatched: i64,
+    to_host: VecDeque<(ClientSeq, Action)>,
+    from_host: VecDeque<Said>,
+    /// How much of the log it has seen or has on its way.
+    seen: usize,
+}
+
+struct Room {
+    host: ChannelState,
+    log: Vec<Said>,
+    clients: Vec<Client>,
+}
+
+impl Room {
+    fn new() -> Self {
+        let client = || Client {
+            ahead: Ahead::new(chat()),
+            dispatched: 0,
+            to_host: VecDeque::new(),
+            from_host: VecDeque::new(),
+            seen: 0,
+        };
+        Room {
+            host: chat(),
+            log: Vec::new(),
+            clients: vec![client(), client(), client()],
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Act(client, json) => {
+                let client = &mut self.clients[client];
+                client.dispatched += 1;
+                let (seq, action) = (ClientSeq(client.dispatched), action(&json));
+                client.ahead.dispatch(seq, action.clone()).unwrap();
+                client.to_host.push_back((seq, action));
+            }
+            Event::Hear(by, refuse) => {
+                let Some((seq, action)) = self.clients[by].to_host.pop_front() else {
+                    return;
+                };
+                let mut after = self.host.clone();
+                let outcome = after.reduce(&action);
+                let happened = !refuse && matches!(outcome, Outcome::Applied | Outcome::NoOp);
+                let said = Said {
+                    by,
+                    seq,
+                    action,
+                    happened,
+                };
+                if happened {
+                    self.host = after;
+                    self.log.push(said.clone());
+                    for client in &mut self.clients {
+                        client.from_host.push_back(said.clone());
+                        client.seen = self.log.len();
+                    }
+                } else {
+                    self.clients[by].from_host.push_back(said);
+                }
+            }
+            Event::Tell(client) => {
+                if let Some(said) = self.clients[client].from_host.pop_front() {
+                    self.tell(client, &said);
+                }
+            }
+            Event::Lose(client) => self.lose(client),
+        }
+    }
+
+    fn tell(&mut self, client: usize, said: &Said) {
+        let ahead = &mut self.clients[client].ahead;
+        match (said.by == client, said.happened) {
+            (true, true) => ahead.echo(said.seq, &said.action).unwrap(),
+            (true, false) => ahead.refused(said.seq),
+            (false, _) => ahead.foreign(&said.action).unwrap(),
+        }
+    }
+
+    /// What was on the way is gone; what happened is replayed; what the host
+    /// has not spoken of after that is sent again.
+    fn lose(&mut self, client: usize) {
+        let lost = std::mem::take(&mut self.clients[client].from_host);
+        let unseen = lost.iter().filter(|said| said.happened).count();
+        let from = self.clients[client].seen - unseen;
+        let missed: Vec<_> = self.log.iter().skip(from).cloned().collect();
+        for said in missed {
+            self.tell(client, &said);
+        }
+        let open = self.clients[client].ahead.pending();
+        let open = open
+            .map(|pending| (pending.client_seq, pending.action.clone()))
+            .collect();
+        self.clients[client].to_host = open;
+    }
+
+    /// All that is on its way arrives.
+    fn settle(&mut self) {
+        for client in 0..3 {
+            while !self.clients[client].to_host.is_empty() {
+                self.happen(Event::Hear(client, false));
+            }
+        }
+        for client in 0..3 {
+            while !self.clients[client].from_host.is_empty() {
+                self.happen(Event::Tell(client));
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn everyone_ends_where_the_host_is(events in prop::collection::vec(some_event(), 0..80)) {
+        let mut room = Room::new();
+        for event in events {
+            room.happen(event);
+        }
+        room.settle();
+        for client in &room.clients {
+            prop_assert_eq!(client.ahead.pending().len(), 0);
+            prop_assert_eq!(client.ahead.confirmed(), &room.host);
+            prop_assert_eq!(client.ahead.optimistic(), &room.host);
+        }
+    }
+}

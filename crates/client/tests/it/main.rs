@@ -1,0 +1,8 @@
+//! A client, as its users see it.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod ahead;
