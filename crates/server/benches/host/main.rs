@@ -3,7 +3,8 @@
 //! `cargo bench -p agenthost-server` prints the tables of
 //! `docs/performance.md` and fails when a budget is missed. Machines are
 //! noisy, so budgets are ratios: both contenders take turns, and each counts
-//! with its best round. `-- --quick` is short enough for every test run.
+//! with its best round. `-- --quick` is short enough for every test run, and
+//! lets budgets be missed by up to a factor of two.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -25,6 +26,14 @@ use std::path::PathBuf;
 /// How much is measured.
 pub(crate) struct Scale {
     pub(crate) quick: bool,
+}
+
+impl Scale {
+    /// A short run on a busy machine finds what got much worse, not what got a
+    /// little worse.
+    fn slack(&self) -> f64 {
+        if self.quick { 2.0 } else { 1.0 }
+    }
 }
 
 /// A figure that has to stay below another.
@@ -52,11 +61,13 @@ fn main() {
         let budgets = runtime.block_on(run(&scale));
         let missed: Vec<_> = budgets
             .iter()
-            .filter(|budget| budget.value > budget.most)
+            .filter(|budget| budget.value > budget.most * scale.slack())
             .map(|budget| {
                 format!(
                     "{}: {:.2}, at most {}",
-                    budget.what, budget.value, budget.most
+                    budget.what,
+                    budget.value,
+                    budget.most * scale.slack()
                 )
             })
             .collect();
