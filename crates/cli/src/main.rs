@@ -8,6 +8,7 @@
 //!
 //! **Where to start.** `main`, then the module of a command.
 
+mod attach;
 mod config;
 mod doctor;
 mod output;
@@ -17,6 +18,7 @@ mod run;
 mod serve;
 mod sessions;
 mod spool;
+mod talk;
 
 use std::process::ExitCode;
 
@@ -34,6 +36,7 @@ struct Arguments {
 enum Command {
     Serve(serve::Arguments),
     Run(run::Arguments),
+    Attach(attach::Arguments),
     Sessions(sessions::Arguments),
     Doctor(doctor::Arguments),
     Reduce(reduce::Arguments),
@@ -47,6 +50,7 @@ Without a command, agenthost serves: clients attach, and see the same sessions l
 Examples:
   agenthost serve --listen 127.0.0.1:8123     the host, where you want it
   agenthost run \"ls -la\"                      one turn, in this terminal
+  agenthost attach                            take part in a session, line by line
   agenthost sessions                          what there is
   agenthost doctor                            what works, and what to do about the rest
   agenthost reduce wire.jsonl                 the state that a log of actions makes";
@@ -69,6 +73,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         match command {
             Command::Serve(arguments) => serve::run(arguments).await,
             Command::Run(arguments) => run::run(arguments).await,
+            Command::Attach(arguments) => attach::run(arguments).await,
             Command::Sessions(arguments) => sessions::run(arguments).await,
             Command::Doctor(arguments) => doctor::run(arguments).await,
             Command::Reduce(arguments) => reduce::run(&arguments),

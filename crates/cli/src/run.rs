@@ -1,30 +1,21 @@
 //! `agenthost run`: one turn, in this terminal.
 
-mod ask;
-mod show;
-
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::SystemTime;
 
 use agenthost_client::{Client, Update};
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::chat::{
-    ChatAction, Message, MessageKind, MessageOrigin, TurnCancelled, TurnStarted,
-};
-use agenthost_protocol::ids::{ProviderId, TurnId};
+use agenthost_protocol::chat::{ChatAction, TurnCancelled};
+use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::number::Millis;
-use agenthost_protocol::session::{CreateSessionParams, SessionLifecycle};
-use agenthost_protocol::timestamp::Timestamp;
-use agenthost_protocol::uri::Uri;
 use anyhow::{Context, bail};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::output;
-use crate::place::{Attached, Place, unique};
-use ask::Asker;
-use show::{Ended, Show};
+use crate::place::{Attached, Place};
+use crate::talk::ask::{Asker, Taken};
+use crate::talk::show::{Ended, Show};
+use crate::talk::{self, Typed};
 
 /// Send one message to an agent, here in the terminal
 ///
@@ -62,15 +53,7 @@ Examples:
   agenthost run --json \"git status\" < /dev/null";
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let directory = match &arguments.cwd {
-        Some(directory) => directory.clone(),
-        None => std::env::current_dir().context("this folder")?,
-    };
-    let directory = std::fs::canonicalize(&directory)
-        .with_context(|| format!("folder `{}`", directory.display()))?;
-    if !directory.is_dir() {
-        bail!("`{}` is not a folder", directory.display());
-    }
+    let directory = folder(arguments.cwd.as_deref())?;
     let mut attached = Attached::to(&arguments.place, Vec::new()).await?;
     let ended = turn(&mut attached.client, &arguments, &directory).await;
     attached.leave().await?;
@@ -81,56 +64,64 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// The folder that was named, or this one.
+pub(crate) fn folder(named: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let directory = match named {
+        Some(directory) => directory.to_owned(),
+        None => std::env::current_dir().context("this folder")?,
+    };
+    let directory = std::fs::canonicalize(&directory)
+        .with_context(|| format!("folder `{}`", directory.display()))?;
+    if !directory.is_dir() {
+        bail!("`{}` is not a folder", directory.display());
+    }
+    Ok(directory)
+}
+
 async fn turn(
     client: &mut Client,
     arguments: &Arguments,
-    directory: &std::path::Path,
+    directory: &Path,
 ) -> anyhow::Result<Ended> {
-    let session = Uri::from(format!("ahp-session:/{}", unique()?));
-    let folder = file_uri(directory)?;
-    client
-        .request(CreateSessionParams {
-            channel: session.clone(),
-            provider: arguments.agent.as_deref().map(ProviderId::from),
-            working_directories: Some(vec![folder]),
-            config: None,
-            active_client: None,
-            progress_token: None,
-            meta: None,
-        })
-        .await?;
+    let session = talk::create_session(client, arguments.agent.as_deref(), directory).await?;
     let mut show = Show::new(arguments.json);
-    let chat = ready(client, &session, &show).await?;
+    let snapshot = client.subscribe(&session).await?;
+    show.snapshot(snapshot)?;
+    let chat = talk::ready(client, &session, |update| show.json(update)).await?;
     let snapshot = client.subscribe(&chat).await?;
     show.snapshot(snapshot)?;
     show.follow_chat(chat.clone());
-    let turn = TurnId::from("1");
-    let started = ChatAction::TurnStarted(TurnStarted {
-        turn_id: turn.clone(),
-        started_at: Timestamp::from_millis(now()),
-        message: Arc::new(Message {
-            text: arguments.message.clone(),
-            origin: MessageOrigin {
-                kind: MessageKind::User,
-            },
-            attachments: None,
-            model: None,
-            agent: None,
-            meta: None,
-        }),
-        queued_message_id: None,
-        meta: None,
-    });
+    let id = TurnId::from("1");
+    let started = talk::turn(id.clone(), &arguments.message);
     client.dispatch(&chat, started).await?;
 
-    let mut asker = Asker::new(arguments.yes);
+    let mut asker = Asker::default();
+    let mut typed = Typed::new();
     let mut interrupted = false;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
     loop {
+        if arguments.yes {
+            while let Some(confirmed) = asker.agree() {
+                client.dispatch(&chat, confirmed).await?;
+            }
+        }
+        asker.prompt();
         let update = tokio::select! {
             update = client.next() => update?,
-            answer = asker.answer() => {
-                if let Some(confirmed) = answer {
+            line = typed.next(), if asker.is_asking() => {
+                let confirmed = match line {
+                    Some(line) => match asker.take(&line) {
+                        Taken::Answer(confirmed) => Some(confirmed),
+                        Taken::Unclear => None,
+                    },
+                    None => {
+                        output::note(
+                            "nobody is here to agree, so it is denied; `--yes` agrees to everything",
+                        );
+                        asker.deny()
+                    }
+                };
+                if let Some(confirmed) = confirmed {
                     client.dispatch(&chat, confirmed).await?;
                 }
                 continue;
@@ -143,7 +134,7 @@ async fn turn(
                 interrupted = true;
                 output::note(reason);
                 let duration = Millis(0);
-                let cancelled = TurnCancelled { turn_id: turn.clone(), duration, meta: None };
+                let cancelled = TurnCancelled { turn_id: id.clone(), duration, meta: None };
                 client.dispatch(&chat, ChatAction::TurnCancelled(cancelled)).await?;
                 continue;
             }
@@ -174,51 +165,4 @@ async fn stopped(interrupt: &mut Signal, show: &Show, interrupted: bool) -> &'st
         _ = interrupt.recv() => "cancelling; once more to leave at once",
         () = closed => "nobody reads the output any more: cancelling",
     }
-}
-
-/// Waits until a session can be used, and returns its chat.
-async fn ready(client: &mut Client, session: &Uri, show: &Show) -> anyhow::Result<Uri> {
-    let snapshot = client.subscribe(session).await?;
-    show.snapshot(snapshot)?;
-    loop {
-        let Some(ChannelState::Session(state)) = client.state(session) else {
-            bail!("the session is gone");
-        };
-        match &state.lifecycle {
-            SessionLifecycle::Ready => {
-                let chat = state.default_chat.clone();
-                return chat.context("the session has no chat");
-            }
-            SessionLifecycle::Failed => {
-                let error = state.creation_error.as_ref();
-                let reason = error.map_or("no reason was given", |error| &error.message);
-                bail!("the agent could not start: {reason}");
-            }
-            SessionLifecycle::Creating | SessionLifecycle::Unknown(_) => {}
-        }
-        let update = client.next().await?;
-        show.json(&update)?;
-    }
-}
-
-fn file_uri(path: &std::path::Path) -> anyhow::Result<Uri> {
-    let path = path
-        .to_str()
-        .context("the name of the folder is not UTF-8")?;
-    let mut uri = String::from("file://");
-    for byte in path.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
-                uri.push(char::from(byte));
-            }
-            other => uri.push_str(&format!("%{other:02X}")),
-        }
-    }
-    Ok(Uri::from(uri))
-}
-
-fn now() -> Millis {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let millis = since.map_or(0, |since| since.as_millis());
-    Millis(i64::try_from(millis).unwrap_or(i64::MAX))
 }

@@ -6,7 +6,8 @@ use agenthost_client::{Client, Update};
 use agenthost_protocol::action::{Action, ReceivedAction, ReceivedEnvelope};
 use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::chat::{
-    ChatAction, ResponsePart, ToolCallComplete, ToolResultContent, TurnCancelled, TurnState,
+    ChatAction, ResponsePart, ToolCall, ToolCallComplete, ToolResultContent, TurnCancelled,
+    TurnState,
 };
 use agenthost_protocol::terminal::{TerminalAction, TerminalPart};
 use agenthost_protocol::uri::Uri;
@@ -16,18 +17,20 @@ use crate::spool::Spool;
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(crate) enum Ended {
     Well,
     Badly,
     Cancelled,
 }
 
 /// What is shown of a turn.
-pub(super) struct Show {
+pub(crate) struct Show {
     out: Spool,
     chat: Option<Uri>,
     json: bool,
     failed: bool,
+    /// Whether messages are shown, too: somebody else may have written them.
+    messages: bool,
     terminals: BTreeMap<Uri, Terminal>,
     /// Whether the last thing shown left its line open.
     open: bool,
@@ -41,19 +44,20 @@ struct Terminal {
 }
 
 impl Show {
-    pub(super) fn new(json: bool) -> Self {
+    pub(crate) fn new(json: bool) -> Self {
         Show {
             out: Spool::start(),
             chat: None,
             json,
             failed: false,
+            messages: false,
             terminals: BTreeMap::new(),
             open: false,
         }
     }
 
     /// Where a channel is when it begins to be followed; for programs.
-    pub(super) fn snapshot(&self, snapshot: Option<Snapshot>) -> anyhow::Result<()> {
+    pub(crate) fn snapshot(&self, snapshot: Option<Snapshot>) -> anyhow::Result<()> {
         match snapshot {
             Some(snapshot) if self.json => self.line(&serde_json::to_string(&snapshot)?),
             _ => Ok(()),
@@ -61,20 +65,85 @@ impl Show {
     }
 
     /// The chat whose turn is shown.
-    pub(super) fn follow_chat(&mut self, chat: Uri) {
+    pub(crate) fn follow_chat(&mut self, chat: Uri) {
         self.chat = Some(chat);
     }
 
     /// An update as it came; for programs.
-    pub(super) fn json(&self, update: &Update) -> anyhow::Result<()> {
+    pub(crate) fn json(&self, update: &Update) -> anyhow::Result<()> {
         match update {
             Update::Action(envelope) if self.json => self.line(&serde_json::to_string(envelope)?),
             _ => Ok(()),
         }
     }
 
+    /// What was said before, and what runs. From then on messages are shown,
+    /// too.
+    pub(crate) async fn history(&mut self, client: &mut Client) -> anyhow::Result<()> {
+        self.messages = true;
+        let chat = self.chat.as_ref().and_then(|chat| client.state(chat));
+        let Some(ChannelState::Chat(chat)) = chat.cloned() else {
+            return Ok(());
+        };
+        for turn in chat.turns.items() {
+            self.message(&turn.message.text)?;
+            for part in turn.response_parts.items() {
+                self.part(part)?;
+            }
+        }
+        if let Some(turn) = &chat.active_turn {
+            self.message(&turn.message.text)?;
+            for part in turn.response_parts.items() {
+                self.part(part)?;
+                if let ResponsePart::ToolCall(part) = part
+                    && let ToolCall::Running(call) = &part.tool_call
+                {
+                    let content = call.content.clone().unwrap_or_default();
+                    self.follow(client, &content).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A part of a turn that is over, or so far.
+    fn part(&mut self, part: &ResponsePart) -> anyhow::Result<()> {
+        match part {
+            ResponsePart::Markdown(part) => {
+                self.text(&output::visible(&part.content))?;
+                self.finish_line()
+            }
+            ResponsePart::ToolCall(part) => {
+                let ToolCall::Completed(call) = &part.tool_call else {
+                    return Ok(());
+                };
+                for block in call.result.content.iter().flatten() {
+                    if let ToolResultContent::Text(block) = block {
+                        self.text(&block.text)?;
+                    }
+                }
+                self.finish_line()
+            }
+            ResponsePart::SystemNotification(part) => self.remark(part.content.as_str()),
+            ResponsePart::Error(part) => self.remark(&format!("failed: {}", part.error.message)),
+            ResponsePart::ContentRef(_)
+            | ResponsePart::Reasoning(_)
+            | ResponsePart::InputRequest(_)
+            | ResponsePart::Unknown(_) => Ok(()),
+        }
+    }
+
+    /// What somebody said to the agent.
+    fn message(&mut self, text: &str) -> anyhow::Result<()> {
+        self.finish_line()?;
+        for line in text.lines() {
+            self.text(&format!("> {}\n", output::visible(line)))?;
+        }
+        Ok(())
+    }
+
     /// Shows an update. Says how the turn ended, once it has.
-    pub(super) async fn update(
+    pub(crate) async fn update(
         &mut self,
         client: &mut Client,
         update: &Update,
@@ -124,6 +193,9 @@ impl Show {
         action: &ChatAction,
     ) -> anyhow::Result<Option<Ended>> {
         match action {
+            ChatAction::TurnStarted(started) if self.messages => {
+                self.message(&started.message.text)?;
+            }
             ChatAction::ResponsePart(added) => match &*added.part {
                 ResponsePart::Markdown(part) => self.text(&output::visible(&part.content))?,
                 ResponsePart::SystemNotification(part) => self.remark(part.content.as_str())?,
@@ -235,12 +307,12 @@ impl Show {
     }
 
     /// Waits until nobody reads what is shown.
-    pub(super) async fn closed(&self) {
+    pub(crate) async fn closed(&self) {
         self.out.closed().await;
     }
 
     /// Waits until everything is out.
-    pub(super) fn finish(self) -> anyhow::Result<()> {
+    pub(crate) fn finish(self) -> anyhow::Result<()> {
         Ok(self.out.finish()?)
     }
 

@@ -7,19 +7,16 @@ use agenthost_protocol::chat::{
     ConfirmationReason, ResponsePart, ToolCall, ToolCallConfirmed, ToolCallPendingConfirmation,
     ToolCallTarget, ToolInput,
 };
-use agenthost_protocol::ids::ToolCallId;
-use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
+use agenthost_protocol::ids::{ToolCallId, TurnId};
 
 use crate::output;
 
 /// Asks what tool calls wait for, one after the other.
-pub(super) struct Asker {
-    yes: bool,
-    asked: BTreeSet<ToolCallId>,
+#[derive(Default)]
+pub(crate) struct Asker {
+    asked: BTreeSet<(TurnId, ToolCallId)>,
     open: VecDeque<Question>,
     shown: bool,
-    lines: Lines<BufReader<Stdin>>,
-    ended: bool,
 }
 
 struct Question {
@@ -29,23 +26,21 @@ struct Question {
     options: Vec<ConfirmationOption>,
 }
 
-impl Asker {
-    pub(super) fn new(yes: bool) -> Self {
-        Asker {
-            yes,
-            asked: BTreeSet::new(),
-            open: VecDeque::new(),
-            shown: false,
-            lines: BufReader::new(tokio::io::stdin()).lines(),
-            ended: false,
-        }
-    }
+/// What a line was.
+pub(crate) enum Taken {
+    /// An answer to the question that is open.
+    Answer(ChatAction),
+    /// Something else.
+    Unclear,
+}
 
+impl Asker {
     /// Looks for what has to be asked, and for what was answered elsewhere:
     /// another client may be quicker.
-    pub(super) fn look(&mut self, chat: &ChatState) {
+    pub(crate) fn look(&mut self, chat: &ChatState) {
         let Some(turn) = &chat.active_turn else {
             self.open.clear();
+            self.shown = false;
             return;
         };
         let mut waiting = BTreeSet::new();
@@ -58,7 +53,7 @@ impl Asker {
             };
             let id = &call.head.tool_call_id;
             waiting.insert(id.clone());
-            if self.asked.insert(id.clone()) {
+            if self.asked.insert((turn.id.clone(), id.clone())) {
                 let target = ToolCallTarget {
                     turn_id: turn.id.clone(),
                     tool_call_id: id.clone(),
@@ -67,58 +62,57 @@ impl Asker {
                 self.open.push_back(question(target, call));
             }
         }
-        let head = self
-            .open
-            .front()
-            .map(|open| open.target.tool_call_id.clone());
+        let first = |open: &VecDeque<Question>| {
+            let first = open.front();
+            first.map(|question| question.target.tool_call_id.clone())
+        };
+        let before = first(&self.open);
         self.open
             .retain(|open| waiting.contains(&open.target.tool_call_id));
-        let now = self
-            .open
-            .front()
-            .map(|open| open.target.tool_call_id.clone());
-        if head != now {
+        if before != first(&self.open) {
             self.shown = false;
         }
     }
 
-    /// The answer to the question that is open, if it comes. Waits forever if
-    /// there is none. If waiting is given up, nothing is lost.
-    pub(super) async fn answer(&mut self) -> Option<ChatAction> {
-        let Some(question) = self.open.front() else {
-            return std::future::pending().await;
-        };
-        if self.yes {
-            let chosen = option(&question.options, ConfirmationOptionKind::Approve);
-            let confirmed = confirm(question, chosen, true);
-            self.open.pop_front();
-            return Some(confirmed);
-        }
-        if !self.shown {
+    /// Whether a question is open.
+    pub(crate) fn is_asking(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Says what is asked, once.
+    pub(crate) fn prompt(&mut self) {
+        if let (Some(question), false) = (self.open.front(), self.shown) {
             output::note(&question.text);
             output::note(&question.choices);
             self.shown = true;
         }
-        let line = if self.ended {
-            None
-        } else {
-            self.lines.next_line().await.ok().flatten()
-        };
-        let Some(line) = line else {
-            self.ended = true;
-            output::note("nobody is here to agree, so it is denied; `--yes` agrees to everything");
-            let chosen = option(&question.options, ConfirmationOptionKind::Deny);
-            let confirmed = confirm(question, chosen, false);
-            self.open.pop_front();
-            return Some(confirmed);
-        };
-        let Some(confirmed) = understand(question, line.trim()) else {
-            self.shown = false;
-            return None;
-        };
-        self.open.pop_front();
+    }
+
+    /// Takes a line for an answer, if it is one. If not, it is asked again.
+    pub(crate) fn take(&mut self, line: &str) -> Taken {
         self.shown = false;
-        Some(confirmed)
+        let answer = self.open.front();
+        match answer.and_then(|question| understand(question, line.trim())) {
+            Some(answer) => {
+                self.open.pop_front();
+                Taken::Answer(answer)
+            }
+            None => Taken::Unclear,
+        }
+    }
+
+    /// Agrees to the question that is open.
+    pub(crate) fn agree(&mut self) -> Option<ChatAction> {
+        let question = self.open.pop_front()?;
+        let chosen = option(&question.options, ConfirmationOptionKind::Approve);
+        Some(confirm(&question, chosen, true))
+    }
+
+    /// Denies what the question that is open asks for.
+    pub(crate) fn deny(&mut self) -> Option<ChatAction> {
+        let question = self.open.pop_front()?;
+        let chosen = option(&question.options, ConfirmationOptionKind::Deny);
+        Some(confirm(&question, chosen, false))
     }
 }
 

@@ -1,0 +1,141 @@
+//! What commands that talk to an agent have in common.
+
+pub(crate) mod ask;
+pub(crate) mod show;
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use agenthost_client::{Client, Update};
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::{ChatAction, Message, MessageKind, MessageOrigin, TurnStarted};
+use agenthost_protocol::ids::{ProviderId, TurnId};
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::session::{CreateSessionParams, SessionLifecycle};
+use agenthost_protocol::timestamp::Timestamp;
+use agenthost_protocol::uri::Uri;
+use anyhow::{Context, bail};
+use tokio::io::{AsyncBufReadExt, BufReader, Stdin};
+
+use crate::place::unique;
+
+/// What a person types, line by line.
+pub(crate) struct Typed {
+    lines: tokio::io::Lines<BufReader<Stdin>>,
+    ended: bool,
+}
+
+impl Typed {
+    pub(crate) fn new() -> Self {
+        Typed {
+            lines: BufReader::new(tokio::io::stdin()).lines(),
+            ended: false,
+        }
+    }
+
+    /// The next line; `None` when there will be no more. If waiting is given
+    /// up, nothing is lost.
+    pub(crate) async fn next(&mut self) -> Option<String> {
+        if self.ended {
+            return None;
+        }
+        let line = self.lines.next_line().await.ok().flatten();
+        self.ended = line.is_none();
+        line
+    }
+}
+
+/// Makes a session in a folder.
+pub(crate) async fn create_session(
+    client: &mut Client,
+    agent: Option<&str>,
+    directory: &std::path::Path,
+) -> anyhow::Result<Uri> {
+    let session = Uri::from(format!("ahp-session:/{}", unique()?));
+    let folder = file_uri(directory)?;
+    let create = CreateSessionParams {
+        channel: session.clone(),
+        provider: agent.map(ProviderId::from),
+        working_directories: Some(vec![folder]),
+        config: None,
+        active_client: None,
+        progress_token: None,
+        meta: None,
+    };
+    client.request(create).await?;
+    Ok(session)
+}
+
+/// Follows a session, waits until it can be used, and returns its chat. What
+/// is heard meanwhile goes to `hear`.
+pub(crate) async fn ready(
+    client: &mut Client,
+    session: &Uri,
+    mut hear: impl FnMut(&Update) -> anyhow::Result<()>,
+) -> anyhow::Result<Uri> {
+    loop {
+        let Some(ChannelState::Session(state)) = client.state(session) else {
+            bail!("the session is gone");
+        };
+        match &state.lifecycle {
+            SessionLifecycle::Ready => {
+                let chat = state.default_chat.clone();
+                return chat.context("the session has no chat");
+            }
+            SessionLifecycle::Failed => {
+                let error = state.creation_error.as_ref();
+                let reason = error.map_or("no reason was given", |error| &error.message);
+                bail!("the agent could not start: {reason}");
+            }
+            SessionLifecycle::Creating | SessionLifecycle::Unknown(_) => {}
+        }
+        let update = client.next().await?;
+        hear(&update)?;
+    }
+}
+
+/// A message of the person at the keyboard.
+pub(crate) fn message(text: &str) -> Arc<Message> {
+    Arc::new(Message {
+        text: text.to_owned(),
+        origin: MessageOrigin {
+            kind: MessageKind::User,
+        },
+        attachments: None,
+        model: None,
+        agent: None,
+        meta: None,
+    })
+}
+
+/// The start of a turn.
+pub(crate) fn turn(id: TurnId, text: &str) -> ChatAction {
+    ChatAction::TurnStarted(TurnStarted {
+        turn_id: id,
+        started_at: Timestamp::from_millis(now()),
+        message: message(text),
+        queued_message_id: None,
+        meta: None,
+    })
+}
+
+fn file_uri(path: &std::path::Path) -> anyhow::Result<Uri> {
+    let path = path.to_str();
+    let path = path.context("the name of the folder is not UTF-8")?;
+    let mut uri = String::from("file://");
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
+                uri.push(char::from(byte));
+            }
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    Ok(Uri::from(uri))
+}
+
+fn now() -> Millis {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let millis = since.map_or(0, |since| since.as_millis());
+    Millis(i64::try_from(millis).unwrap_or(i64::MAX))
+}
