@@ -56,6 +56,10 @@ const STEPS: &[&str] = &[
     INSERT INTO numbers
         SELECT 'log_bytes', coalesce(sum(length(CAST(envelope AS BLOB))), 0) FROM log;
 ",
+    "
+    -- The names of turns are read without their contents.
+    CREATE INDEX turn_names ON turns (channel, position, turn);
+",
 ];
 
 /// Brings the tables up to date, each step whole or not at all.

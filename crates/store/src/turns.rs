@@ -102,14 +102,15 @@ pub(crate) fn read(
         return Ok(Loaded::whole(state));
     };
     let total: i64 = connection
-        .prepare_cached("SELECT count(*) FROM turns WHERE channel = ?1")?
+        .prepare_cached("SELECT count(*) FROM turns INDEXED BY turn_names WHERE channel = ?1")?
         .query_row([channel.as_str()], |row| row.get(0))?;
     let first = match extent {
         Extent::Whole => 0,
         Extent::Tail => total.saturating_sub(number(TAIL)).max(0),
     };
     let mut query = connection.prepare_cached(
-        "SELECT turn FROM turns WHERE channel = ?1 AND position < ?2 ORDER BY position",
+        "SELECT turn FROM turns INDEXED BY turn_names
+         WHERE channel = ?1 AND position < ?2 ORDER BY position",
     )?;
     let earlier = query.query_map(params![channel.as_str(), first], |row| {
         Ok(TurnId::from(row.get::<_, String>(0)?))

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use agenthost_agents::{Agent, HostGone, Session, SessionFuture, TurnEvent, TurnMapper};
 use agenthost_core::agent::{AgentCommand, AgentEvent};
 use agenthost_protocol::list::List;
-use agenthost_protocol::root::AgentInfo;
+use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapability};
 use agenthost_protocol::terminal::{
     TerminalAction, TerminalClaim, TerminalData, TerminalLifecycle, TerminalSessionClaim,
     TerminalState,
@@ -23,7 +23,16 @@ pub(crate) struct Speaker;
 
 impl Agent for Speaker {
     fn info(&self) -> AgentInfo {
-        AgentInfo::new("speaker", "Speaker", "Says what it is told to.")
+        AgentInfo {
+            capabilities: Some(AgentCapabilities {
+                multiple_chats: Some(MultipleChatsCapability {
+                    fork: Some(true),
+                    side_chat: None,
+                }),
+                multiple_working_directories: None,
+            }),
+            ..AgentInfo::new("speaker", "Speaker", "Says what it is told to.")
+        }
     }
 
     fn work(&self, mut session: Session) -> SessionFuture {

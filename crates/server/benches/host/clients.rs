@@ -22,7 +22,9 @@ pub(crate) struct Client(pub(crate) Socket);
 
 impl Client {
     pub(crate) async fn connect(url: &str, name: &str) -> Self {
-        let (socket, _) = tokio_tungstenite::connect_async(url).await.unwrap();
+        // Small messages go at once, as with any good client.
+        let connecting = tokio_tungstenite::connect_async_with_config(url, None, true);
+        let (socket, _) = connecting.await.unwrap();
         let mut client = Client(socket);
         let hello =
             json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": name});
@@ -83,6 +85,10 @@ impl Client {
             "type": "chat/turnStarted", "turnId": turn, "startedAt": "2026-01-05T09:00:00Z",
             "message": {"text": text, "origin": {"kind": "user"}},
         });
+        self.dispatch(&action).await;
+    }
+
+    pub(crate) async fn dispatch(&mut self, action: &Value) {
         let dispatch = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": {
             "channel": chat(), "clientSeq": 1, "action": action,
         }});

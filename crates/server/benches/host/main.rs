@@ -18,6 +18,7 @@ mod bare;
 mod catalogue;
 mod clients;
 mod fan_out;
+mod history;
 mod latency;
 mod memory;
 
@@ -83,6 +84,7 @@ async fn run(scale: &Scale) -> Vec<Budget> {
     let mut budgets = fan_out::run(scale).await;
     budgets.extend(latency::run(scale).await);
     budgets.extend(catalogue::run(scale).await);
+    budgets.extend(history::run(scale).await);
     budgets.extend(memory::run(scale).await);
     budgets
 }
