@@ -6,6 +6,7 @@ use std::pin::Pin;
 use agenthost_core::Input;
 use agenthost_core::agent::{AgentCommand, AgentEvent};
 use agenthost_protocol::chat::ErrorPart;
+use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::Uri;
@@ -20,6 +21,11 @@ use crate::mapper::{TurnEvent, TurnMapper};
 pub trait Agent: Send + Sync + 'static {
     /// What clients get to know about it.
     fn info(&self) -> AgentInfo;
+
+    /// What can be configured about its sessions.
+    fn schema(&self) -> Option<SessionConfigSchema> {
+        None
+    }
 
     /// The host begins, and is the only one on its data. The place to tidy up
     /// after one that was killed.

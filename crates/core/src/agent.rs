@@ -97,6 +97,11 @@ pub enum AgentCommand {
         /// What it brought.
         result: Box<ToolCallResult>,
     },
+    /// The session is configured otherwise now.
+    Configure {
+        /// All values.
+        values: Object,
+    },
     /// The session may use other directories now.
     Directories {
         /// All of them, the primary one first.
@@ -145,6 +150,7 @@ impl AgentCommand {
             | AgentCommand::Steer { chat, .. }
             | AgentCommand::Rewind { chat, .. } => Some(chat),
             AgentCommand::Open { .. }
+            | AgentCommand::Configure { .. }
             | AgentCommand::Directories { .. }
             | AgentCommand::ClientTools { .. }
             | AgentCommand::Close => None,

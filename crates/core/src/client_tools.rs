@@ -83,20 +83,35 @@ impl Host {
                 }));
                 self.originate(chat, ready, out);
             }
-            let failed = ChatAction::ToolCallComplete(Box::new(ToolCallComplete {
-                target: orphan.target,
-                result: ToolCallResult {
-                    success: false,
-                    past_tense_message: MaybeMarkdown::Plain(message.clone()),
-                    content: None,
-                    structured_content: None,
-                    error: Some(Json::from_iter([("message", message)])),
-                },
-                requires_result_confirmation: None,
-            }));
+            let failed = failed(orphan.target, message);
             if self.originate(chat, failed.clone(), out) {
                 self.react(env, chat, &failed.into(), out);
             }
+        }
+    }
+
+    /// Whether a call runs.
+    pub(crate) fn is_running_call(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
+        let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
+        let parts = turn.filter(|turn| turn.id == target.turn_id);
+        let part = parts.and_then(|turn| {
+            let parts = &turn.response_parts;
+            parts.item(parts.position_of_call(target.tool_call_id.as_str())?)
+        });
+        matches!(part, Some(ResponsePart::ToolCall(part)) if matches!(part.tool_call, ToolCall::Running(_)))
+    }
+
+    /// Fails a call that its client does not want to carry out (CLT-13).
+    pub(crate) fn fail_declined(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        target: &ToolCallTarget,
+        out: &mut Effects,
+    ) {
+        let failed = failed(target.clone(), "The client declined to run it".to_owned());
+        if self.originate(chat, failed.clone(), out) {
+            self.react(env, chat, &failed.into(), out);
         }
     }
 
@@ -135,4 +150,19 @@ impl Host {
             })
             .collect()
     }
+}
+
+/// A call that did not come off.
+fn failed(target: ToolCallTarget, message: String) -> ChatAction {
+    ChatAction::ToolCallComplete(Box::new(ToolCallComplete {
+        target,
+        result: ToolCallResult {
+            success: false,
+            past_tense_message: MaybeMarkdown::Plain(message.clone()),
+            content: None,
+            structured_content: None,
+            error: Some(Json::from_iter([("message", message)])),
+        },
+        requires_result_confirmation: None,
+    }))
 }

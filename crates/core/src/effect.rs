@@ -14,7 +14,9 @@ use agenthost_protocol::ids::{ClientId, ProviderId, ServerSeq};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::ListSessionsResult;
 use agenthost_protocol::rpc::{HostNotification, RequestId, RpcError};
-use agenthost_protocol::session::SessionSummary;
+use agenthost_protocol::session::{
+    ResolveSessionConfigResult, SessionConfigCompletionsResult, SessionSummary,
+};
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentCommand;
@@ -181,6 +183,10 @@ pub enum Answer {
     Subscribe(Box<SubscribeResult>),
     /// To `listSessions`.
     ListSessions(ListSessionsResult),
+    /// To `resolveSessionConfig`.
+    ResolveSessionConfig(Box<ResolveSessionConfigResult>),
+    /// To `sessionConfigCompletions`.
+    SessionConfigCompletions(SessionConfigCompletionsResult),
     /// To `moveChat`.
     MoveChat(MoveChatResult),
 }

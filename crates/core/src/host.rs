@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatState;
+use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::connection::Implementation;
-use agenthost_protocol::ids::{ClientId, ServerSeq, TurnId};
+use agenthost_protocol::ids::{ClientId, ProviderId, ServerSeq, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::{AgentInfo, AgentsChanged, RootAction, RootState};
 use agenthost_protocol::session::{SessionState, SessionSummary};
@@ -23,6 +24,8 @@ pub struct Config {
     pub server: Implementation,
     /// The agents it offers, the default one first.
     pub agents: Vec<AgentInfo>,
+    /// What can be configured about sessions of each agent.
+    pub schemas: BTreeMap<ProviderId, SessionConfigSchema>,
     /// Where a user starts to look for files.
     pub default_directory: Option<Uri>,
     /// How long a client may be gone before it is forgotten.

@@ -18,6 +18,7 @@ mod chats;
 mod client_tools;
 mod clients;
 mod commit;
+mod configuration;
 mod directories;
 mod dispatch;
 mod effect;

@@ -65,6 +65,14 @@ impl Host {
                 self.fail_calls_of(env, &removed.client_id, session, out);
                 self.offer_client_tools(session, out);
             }
+            SessionAction::ConfigChanged(_) if self.opened.contains(session) => {
+                let config = self
+                    .session(session)
+                    .and_then(|state| state.config.as_ref());
+                if let Some(values) = config.map(|config| config.values.clone()) {
+                    self.command(session, AgentCommand::Configure { values }, out);
+                }
+            }
             SessionAction::WorkingDirectorySet(_)
             | SessionAction::WorkingDirectoryRemoved(_)
             | SessionAction::WorkingDirectoryReplaced(_) => {
@@ -118,6 +126,11 @@ impl Host {
                     last: cut.turn_id.clone(),
                 };
                 self.command(chat, rewind, out);
+            }
+            ChatAction::ToolCallConfirmed(confirmed)
+                if !confirmed.approved && self.is_running_call(chat, &confirmed.target) =>
+            {
+                self.fail_declined(env, chat, &confirmed.target, out);
             }
             ChatAction::ToolCallConfirmed(confirmed) => {
                 let decision = if confirmed.approved {

@@ -99,6 +99,8 @@ impl Host {
                 Ok(Answer::Null)
             }
             ClientRequest::FetchTurns(params) => self.fetch_turns(connection, &params, out),
+            ClientRequest::ResolveSessionConfig(params) => self.resolve_config(&params),
+            ClientRequest::SessionConfigCompletions(params) => self.config_completions(&params),
             ClientRequest::MoveChat(params) => self.move_chat(env, params, out),
             other => Err(Failure::Unsupported(other.method())),
         }

@@ -8,8 +8,8 @@ use agenthost_protocol::root::{
 };
 use agenthost_protocol::rpc::{HostNotification, RequestId};
 use agenthost_protocol::session::{
-    ChatRemoved, CreateSessionParams, SessionAction, SessionLifecycle, SessionMetadata,
-    SessionState, SessionSummary,
+    ChatRemoved, CreateSessionParams, SessionAction, SessionConfigState, SessionLifecycle,
+    SessionMetadata, SessionState, SessionSummary,
 };
 use agenthost_protocol::uri::{RootChannel, Uri};
 
@@ -68,11 +68,17 @@ impl Host {
             directories.truncate(1);
         }
         let provider = agent.provider.clone();
+        let (schema, values) = self.initial_config(&provider, params.config)?;
         let state = new_session(env, &session, provider.clone(), directories.clone());
         let chat = state.chats.items().next().cloned();
         let listed = new_summary(env, &session, &state);
         let state = SessionState {
             active_clients: params.active_client.into_iter().collect(),
+            // Without it no value could ever change (SES-11).
+            config: (!schema.properties.is_empty()).then(|| SessionConfigState {
+                schema,
+                values: values.clone(),
+            }),
             ..state
         };
         self.create(&session, Some(&session), state.into(), out);
@@ -92,7 +98,7 @@ impl Host {
         self.count_sessions(out);
         self.opened.insert(session.clone());
         let opened = session.clone();
-        let config = params.config;
+        let config = Some(values);
         out.push(Effect::Agent {
             session,
             provider,

@@ -17,6 +17,8 @@ pub(crate) fn answer(id: &RequestId, answer: &Answer) -> Result<String, encode::
         Answer::Subscribe(result) => encode::success(id, result),
         Answer::ListSessions(result) => encode::success(id, result),
         Answer::MoveChat(result) => encode::success(id, result),
+        Answer::ResolveSessionConfig(result) => encode::success(id, result),
+        Answer::SessionConfigCompletions(result) => encode::success(id, result),
         Answer::Snapshots(result) => {
             encode::success(id, &ReconnectResult::Snapshot(result.clone()))
         }

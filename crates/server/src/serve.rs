@@ -1,5 +1,6 @@
 //! Starting and stopping.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -296,8 +297,10 @@ fn driver(
 ) -> Result<Driver, ServeError> {
     let (to_agents, from_agents) = mpsc::channel(AGENT_INPUTS);
     let mut agents = Agents::new(to_agents);
+    let mut schemas = BTreeMap::new();
     for agent in &config.agents {
         agent.begin();
+        schemas.extend(agent.schema().map(|schema| (agent.info().provider, schema)));
         agents.add(Arc::clone(agent));
     }
     let remembered = store.remembered()?;
@@ -314,6 +317,7 @@ fn driver(
                 title: None,
             },
             agents: agents.infos(),
+            schemas,
             default_directory: None,
             grace: Millis(i64::try_from(grace).unwrap_or(i64::MAX)),
             subscriptions: config.limits.subscriptions,

@@ -261,6 +261,7 @@ impl Turn {
                     | AgentCommand::OpenChat { .. }
                     | AgentCommand::ToolCompleted { .. }
                     | AgentCommand::Steer { .. }
+                    | AgentCommand::Configure { .. }
                     | AgentCommand::Directories { .. }
                     | AgentCommand::ClientTools { .. },
                 ) => {}

@@ -3,7 +3,7 @@
 use agenthost_protocol::chat::{
     CancellationReason, ChatAction, ChatInteractivity, ChatState, ConfirmationOptionKind,
     ConfirmationReason, ErrorPart, PendingMessageKind, ResponsePart, ToolCall, ToolCallConfirmed,
-    ToolCallContributor, ToolCallTarget, TurnStarted, TurnState,
+    ToolCallContributor, ToolCallHead, ToolCallTarget, TurnStarted, TurnState,
 };
 use agenthost_protocol::ids::{ClientId, TurnId};
 use agenthost_protocol::number::Millis;
@@ -51,7 +51,7 @@ pub(super) fn judge(
                 return Err(unknown("turn", last));
             }
         }
-        ChatAction::ToolCallConfirmed(confirmed) => confirm(chat, confirmed)?,
+        ChatAction::ToolCallConfirmed(confirmed) => confirm(chat, client, confirmed)?,
         ChatAction::ToolCallComplete(complete) => {
             let failed = !complete.result.success;
             carried_out_by(chat, client, &complete.target, failed)?;
@@ -212,9 +212,19 @@ fn not_waiting(target: &ToolCallTarget) -> Refusal {
 
 /// Fills in what a client may leave out (CRT-8), and checks that the choice
 /// was there to be made.
-fn confirm(chat: &ChatState, confirmed: &mut ToolCallConfirmed) -> Result<(), Refusal> {
-    let ToolCall::PendingConfirmation(call) = call(chat, &confirmed.target)? else {
-        return Err(not_waiting(&confirmed.target));
+fn confirm(
+    chat: &ChatState,
+    client: &ClientId,
+    confirmed: &mut ToolCallConfirmed,
+) -> Result<(), Refusal> {
+    let call = match call(chat, &confirmed.target)? {
+        ToolCall::PendingConfirmation(call) => call,
+        // A client that is to carry out a call it does not know says no, also
+        // when it is late (CLT-13).
+        ToolCall::Running(call) if !confirmed.approved && is_of(&call.head, client) => {
+            return Ok(());
+        }
+        _ => return Err(not_waiting(&confirmed.target)),
     };
     if confirmed.edited_tool_input.is_some() && call.question.editable != Some(true) {
         return Err(Refusal::Invalid("the arguments can't be edited".to_owned()));
@@ -254,10 +264,16 @@ fn carried_out_by(
 ) -> Result<(), Refusal> {
     match call(chat, target)? {
         ToolCall::AuthRequired(_) if failed => Ok(()),
-        ToolCall::Running(call) => match &call.head.contributor {
-            Some(ToolCallContributor::Client(owner)) if owner.client_id == *client => Ok(()),
-            _ => Err(Refusal::NotOwner(target.tool_call_id.clone())),
-        },
+        ToolCall::Running(call) if is_of(&call.head, client) => Ok(()),
+        ToolCall::Running(_) => Err(Refusal::NotOwner(target.tool_call_id.clone())),
         _ => Err(not_waiting(target)),
+    }
+}
+
+/// Whether a client is the one that carries a call out.
+fn is_of(head: &ToolCallHead, client: &ClientId) -> bool {
+    match &head.contributor {
+        Some(ToolCallContributor::Client(owner)) => owner.client_id == *client,
+        Some(ToolCallContributor::Mcp(_) | ToolCallContributor::Unknown(_)) | None => false,
     }
 }

@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 
 use agenthost_protocol::ids::{ClientId, CustomizationId};
 use agenthost_protocol::root::AgentInfo;
-use agenthost_protocol::session::{Customization, SessionAction, SessionState};
+use agenthost_protocol::session::{
+    Customization, SessionAction, SessionConfigChanged, SessionState,
+};
 use agenthost_protocol::uri::Uri;
 
 use super::{several_directories, unknown};
+use crate::configuration::check_value;
 use crate::refusal::Refusal;
 use crate::uris;
 
@@ -71,7 +74,7 @@ pub(super) fn judge(
         SessionAction::McpServerStartRequested(request) => known(session, &request.id)?,
         SessionAction::McpServerStopRequested(request) => known(session, &request.id)?,
         SessionAction::McpServerBackgroundRequested(request) => known(session, &request.id)?,
-        SessionAction::ConfigChanged(change) => configurable(session, change.config.keys())?,
+        SessionAction::ConfigChanged(change) => configurable(session, change)?,
         SessionAction::IsReadChanged(_) | SessionAction::IsArchivedChanged(_) => {}
         SessionAction::Ready(_)
         | SessionAction::CreationFailed(_)
@@ -117,20 +120,36 @@ fn known(session: &SessionState, id: &CustomizationId) -> Result<(), Refusal> {
     }
 }
 
-/// Only what is marked so can change while a session lives (CFG-6).
-fn configurable<'a>(
-    session: &SessionState,
-    mut keys: impl Iterator<Item = &'a String>,
-) -> Result<(), Refusal> {
+/// Only what is marked so can change while a session lives (CFG-6), and only
+/// to what fits.
+fn configurable(session: &SessionState, change: &SessionConfigChanged) -> Result<(), Refusal> {
     let Some(config) = &session.config else {
         return Err(Refusal::Unsupported("configuration of a session"));
     };
-    let fixed = keys.find(|key| {
-        let property = config.schema.properties.get(*key);
-        property.is_none_or(|property| property.session_mutable != Some(true))
-    });
+    let mutable = |key: &String| {
+        let property = config.schema.properties.get(key);
+        property.filter(|property| property.session_mutable == Some(true))
+    };
+    for (key, value) in &change.config {
+        // What stays as it is may be said again.
+        if config.values.get(key) == Some(value) {
+            continue;
+        }
+        let Some(property) = mutable(key) else {
+            return Err(unknown("property that can be changed", key));
+        };
+        check_value(&property.property, value)
+            .map_err(|problem| Refusal::Invalid(format!("{key}: {problem}")))?;
+    }
+    // What is not among the new values would be gone.
+    let fixed = config
+        .values
+        .iter()
+        .find(|(key, value)| mutable(key).is_none() && change.config.get(*key) != Some(*value));
     match fixed {
-        None => Ok(()),
-        Some(key) => Err(unknown("property that can be changed", key)),
+        Some((key, _)) if change.replace == Some(true) => {
+            Err(Refusal::Invalid(format!("`{key}` can't be changed")))
+        }
+        _ => Ok(()),
     }
 }

@@ -217,3 +217,36 @@ fn a_running_turn_can_be_steered() {
         "#]],
     );
 }
+
+/// CLT-13, TOO-14.
+#[test]
+fn a_client_declines_a_tool_it_does_not_know() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c2 connect
+        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
+        - c1 createSession s1
+        - agent s1 opened
+        - c1 subscribe s1.chat
+        - c2 ! s1 session/activeClientSet {"activeClient": {"clientId": "b", "tools": [{"name": "look"}]}}
+        - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "c", "toolName": "look", "displayName": "Look", "contributor": {"kind": "client", "clientId": "b"}}
+        - agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "c", "invocationMessage": "Look", "confirmed": "not-needed"}
+        c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": false}
+        c2 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": true}
+        c2 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": false}
+        "#,
+        expect![[r#"
+            c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": false}
+                c1: 10 rejected: tool call `c` does not wait for this
+            c2 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": true}
+                c2: 11 rejected: tool call `c` does not wait for this
+            c2 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": false}
+                c1: 12 s1.chat by b chat/toolCallConfirmed {"approved":false,"turnId":"t1","toolCallId":"c"}
+                c1: 13 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client declined to run it","error":{"message":"The client declined to run it"}},"turnId":"t1","toolCallId":"c"}
+                agent s1: completed c false
+        "#]],
+    );
+}

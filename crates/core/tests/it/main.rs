@@ -9,6 +9,7 @@
 mod annotations;
 mod asking;
 mod chats;
+mod configuration;
 mod directories;
 mod dispatch;
 mod handshake;

@@ -397,6 +397,20 @@ fn render_answer(answer: &Answer) -> String {
             let more = result.next_cursor.as_ref().map_or("", |_| " and more");
             format!("sessions [{}]{more}", items.collect::<Vec<_>>().join(", "))
         }
+        Answer::ResolveSessionConfig(result) => {
+            let keys: Vec<_> = result
+                .schema
+                .properties
+                .keys()
+                .map(String::as_str)
+                .collect();
+            format!(
+                "schema of [{}], {}",
+                keys.join(", "),
+                wire_json(&result.values)
+            )
+        }
+        Answer::SessionConfigCompletions(result) => format!("{} values", result.items.len()),
         Answer::MoveChat(result) => format!("in {}", short(&result.session)),
     }
 }
@@ -432,6 +446,7 @@ fn render_command(command: &AgentCommand) -> String {
                 )
             }
         },
+        AgentCommand::Configure { values } => format!("configure {}", wire_json(values)),
         AgentCommand::Directories { directories } => {
             let names: Vec<_> = directories.iter().map(Uri::as_str).collect();
             format!("directories [{}]", names.join(", "))

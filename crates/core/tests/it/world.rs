@@ -13,6 +13,7 @@ use agenthost_core::{
 };
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::{ChannelState, Snapshot};
+use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::ids::{ProviderId, ServerSeq};
 use agenthost_protocol::number::Millis;
@@ -82,10 +83,24 @@ pub(crate) fn config() -> Config {
             title: None,
         },
         agents: vec![chatty, agent("other"), roaming],
+        schemas: BTreeMap::from([(ProviderId::from("roaming"), schema())]),
         default_directory: None,
         grace: Millis(30_000),
         subscriptions: 8,
     }
+}
+
+/// What can be configured about sessions of the agent that roams.
+fn schema() -> SessionConfigSchema {
+    let schema = serde_json::json!({
+        "type": "object",
+        "properties": {
+            "mode": {"type": "string", "title": "Mode", "enum": ["ask", "do"], "default": "ask", "sessionMutable": true},
+            "branch": {"type": "string", "title": "Branch"},
+        },
+        "required": ["mode"],
+    });
+    agenthost_protocol::wire::from_str(&schema.to_string()).unwrap()
 }
 
 impl World {
@@ -200,7 +215,9 @@ impl World {
                         Answer::Null
                         | Answer::Empty
                         | Answer::ListSessions(_)
-                        | Answer::MoveChat(_),
+                        | Answer::MoveChat(_)
+                        | Answer::ResolveSessionConfig(_)
+                        | Answer::SessionConfigCompletions(_),
                     )
                     | Err(_) => {}
                 }

@@ -78,7 +78,7 @@ pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
     println!("|---|---:|---:|");
     let mut all_read = (f64::MAX, f64::MAX);
     let mut one_stalls = (f64::MAX, f64::MAX);
-    for _ in 0..if scale.quick { 1 } else { 3 } {
+    for _ in 0..if scale.quick { 2 } else { 3 } {
         let (memory, latency) = flood(megabytes, false).await;
         all_read = (all_read.0.min(memory), all_read.1.min(latency));
         let (memory, latency) = flood(megabytes, true).await;

@@ -45,6 +45,7 @@ fn config() -> Config {
             customizations: None,
             capabilities: None,
         }],
+        schemas: BTreeMap::new(),
         default_directory: None,
         grace: Millis(30_000),
         subscriptions: 100,

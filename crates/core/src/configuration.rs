@@ -1,0 +1,151 @@
+//! What can be configured about a session.
+
+use agenthost_protocol::common::{ConfigPropertySchema, SessionConfigSchema};
+use agenthost_protocol::ids::ProviderId;
+use agenthost_protocol::session::{
+    ResolveSessionConfigParams, ResolveSessionConfigResult, SessionConfigCompletionsParams,
+    SessionConfigCompletionsResult,
+};
+use agenthost_protocol::wire::{Json, Object};
+
+use crate::effect::Answer;
+use crate::host::Host;
+use crate::refusal::Failure;
+
+impl Host {
+    /// What could be configured, and what the values would be (CFG-1, CFG-3).
+    /// What does not fit is left out, not refused: somebody is still choosing.
+    pub(crate) fn resolve_config(
+        &self,
+        params: &ResolveSessionConfigParams,
+    ) -> Result<Answer, Failure> {
+        let schema = self.schema(params.provider.as_ref())?;
+        let given = params.config.clone().unwrap_or_default();
+        let fits = |(key, value): &(String, Json)| {
+            let property = schema.properties.get(key);
+            property.is_some_and(|property| check_value(&property.property, value).is_ok())
+        };
+        let given: Object = given.into_iter().filter(fits).collect();
+        let values = with_defaults(&schema, given);
+        let result = ResolveSessionConfigResult { schema, values };
+        Ok(Answer::ResolveSessionConfig(Box::new(result)))
+    }
+
+    /// Values of a property that are too many to list (CFG-4, CFG-5). No agent
+    /// has such a property yet, so there is nothing to choose from.
+    pub(crate) fn config_completions(
+        &self,
+        params: &SessionConfigCompletionsParams,
+    ) -> Result<Answer, Failure> {
+        let schema = self.schema(params.provider.as_ref())?;
+        if !schema.properties.contains_key(&params.property) {
+            let reason = format!("property: there is no `{}`", short(&params.property));
+            return Err(Failure::InvalidParams(reason));
+        }
+        let items = Vec::new();
+        let result = SessionConfigCompletionsResult { items };
+        Ok(Answer::SessionConfigCompletions(result))
+    }
+
+    /// The values that a new session starts with (SES-10, CFG-7).
+    pub(crate) fn initial_config(
+        &self,
+        provider: &ProviderId,
+        given: Option<Object>,
+    ) -> Result<(SessionConfigSchema, Object), Failure> {
+        let schema = self.schema(Some(provider))?;
+        let given = given.unwrap_or_default();
+        for (key, value) in &given {
+            let problem = match schema.properties.get(key) {
+                None => Err("there is no such property".to_owned()),
+                Some(property) => check_value(&property.property, value),
+            };
+            problem.map_err(|problem| {
+                Failure::InvalidParams(format!("config.{}: {problem}", short(key)))
+            })?;
+        }
+        let values = with_defaults(&schema, given);
+        let mut required = schema.required.iter().flatten();
+        if let Some(missing) = required.find(|key| !values.contains_key(*key)) {
+            let reason = format!("config.{missing}: needs a value");
+            return Err(Failure::InvalidParams(reason));
+        }
+        Ok((schema, values))
+    }
+
+    fn schema(&self, provider: Option<&ProviderId>) -> Result<SessionConfigSchema, Failure> {
+        let agents = &self.config.agents;
+        let agent = match provider {
+            Some(provider) => agents.iter().find(|agent| agent.provider == *provider),
+            None => agents.first(),
+        };
+        let agent = agent.ok_or_else(|| {
+            let asked = provider.map_or("default".to_owned(), ToString::to_string);
+            Failure::UnknownProvider(asked)
+        })?;
+        let schema = self.config.schemas.get(&agent.provider).cloned();
+        Ok(schema.unwrap_or_else(|| SessionConfigSchema {
+            r#type: "object".to_owned(),
+            properties: Default::default(),
+            required: None,
+        }))
+    }
+}
+
+fn with_defaults(schema: &SessionConfigSchema, mut values: Object) -> Object {
+    for (key, property) in &schema.properties {
+        if let (false, Some(default)) = (values.contains_key(key), &property.property.default) {
+            values.insert(key.clone(), default.clone());
+        }
+    }
+    values
+}
+
+/// Whether a value is what a property asks for; if not, what it asks for.
+pub(crate) fn check_value(schema: &ConfigPropertySchema, value: &Json) -> Result<(), String> {
+    let fits = match schema.r#type.as_str() {
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        // Of a newer version: nothing is known about it.
+        _ => true,
+    };
+    if !fits {
+        return Err(format!("expected a value of type {}", schema.r#type));
+    }
+    if let Some(choices) = &schema.r#enum
+        && !choices.contains(value)
+    {
+        return Err("expected one of the values that are offered".to_owned());
+    }
+    if let Some(items) = value.as_array() {
+        let count = items.len() as u64;
+        let few = schema.min_items.is_some_and(|min| count < min);
+        let many = schema.max_items.is_some_and(|max| count > max);
+        if few || many {
+            return Err("expected another number of items".to_owned());
+        }
+        for item in items {
+            schema
+                .items
+                .as_ref()
+                .map_or(Ok(()), |schema| check_value(schema, item))?;
+        }
+    }
+    if let (Some(object), Some(properties)) = (value.as_object(), &schema.properties) {
+        for (key, value) in object {
+            let schema = properties
+                .get(key)
+                .or(schema.additional_properties.as_deref());
+            schema.map_or(Ok(()), |schema| check_value(schema, value))?;
+        }
+    }
+    Ok(())
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(60).collect()
+}
