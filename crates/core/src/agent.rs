@@ -27,6 +27,17 @@ pub enum AgentCommand {
         /// Configuration values.
         config: Option<Object>,
     },
+    /// The next message of a turn refers to what was said in another chat.
+    Attached {
+        /// The chat of the message.
+        chat: Uri,
+        /// Its turn.
+        turn: TurnId,
+        /// The chat that it refers to.
+        resource: Uri,
+        /// What was said there.
+        turns: List<Turn>,
+    },
     /// Answer a message.
     Prompt {
         /// The chat.
@@ -148,6 +159,7 @@ impl AgentCommand {
             | AgentCommand::CloseChat { chat }
             | AgentCommand::ToolCompleted { chat, .. }
             | AgentCommand::Steer { chat, .. }
+            | AgentCommand::Attached { chat, .. }
             | AgentCommand::Rewind { chat, .. } => Some(chat),
             AgentCommand::Open { .. }
             | AgentCommand::Configure { .. }

@@ -28,7 +28,7 @@ impl Host {
         env: &Env,
         connection: ConnectionId,
         id: &RequestId,
-        params: CreateChatParams,
+        mut params: CreateChatParams,
         out: &mut Effects,
     ) -> Result<(), Failure> {
         let session = &params.channel;
@@ -63,6 +63,10 @@ impl Host {
         if let Some(message) = &params.initial_message {
             let judged = policy::check_message(agent, message);
             judged.map_err(|refusal| Failure::InvalidParams(refusal.to_string()))?;
+        }
+        if let Some(message) = &mut params.initial_message {
+            let pinned = self.pin(message);
+            pinned.map_err(|refusal| Failure::InvalidParams(refusal.to_string()))?;
         }
         let started = self.start_from(origin, params.working_directories);
         let summary = ChatSummary {

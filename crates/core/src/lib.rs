@@ -14,6 +14,7 @@
 
 pub mod agent;
 mod annotations;
+mod attachments;
 mod chats;
 mod client_tools;
 mod clients;

@@ -10,11 +10,13 @@ use agenthost_protocol::session::SessionAction;
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentEvent;
+use crate::attachments;
 use crate::host::{Held, Host};
 use crate::input::{Extent, Input, Need, Received};
 
 impl Host {
-    /// Channels whose state the input needs and the host does not have.
+    /// Channels whose state the input needs and the host does not have. When
+    /// they are there, it may turn out to need more: ask again.
     pub fn needs(&self, input: &Input) -> Vec<Need> {
         let (channels, extent) = self.touched(input);
         let mut needed: Vec<Need> = Vec::new();
@@ -48,8 +50,14 @@ impl Host {
                             params.action,
                             ReceivedAction::Valid(Action::Chat(ChatAction::Truncated(_)))
                         );
-                        let extent = if cuts { Extent::Whole } else { Extent::Tail };
+                        let message = attachments::message_of(&params.action);
+                        let attached = message.into_iter().flat_map(attachments::chats);
+                        let attached: Vec<_> = attached.map(|chat| chat.resource.clone()).collect();
+                        // Of a chat that is attached, all of it is meant.
+                        let whole = cuts || !attached.is_empty();
+                        let extent = if whole { Extent::Whole } else { Extent::Tail };
                         let mut channels = vec![params.channel.clone()];
+                        channels.extend(attached);
                         if narrows(&params.action) {
                             channels.extend(self.chats_of(&params.channel));
                         }
@@ -60,6 +68,27 @@ impl Host {
                 Received::TooMuchMissed(_, params) => (params.subscriptions.clone(), Extent::Whole),
                 Received::Invalid(..) => (Vec::new(), Extent::Tail),
             },
+            // The next message of the queue may refer to other chats.
+            Input::Agent {
+                event: AgentEvent::TurnEnded { chat, .. },
+                ..
+            } => {
+                let queue = self
+                    .chat(chat)
+                    .and_then(|chat| chat.queued_messages.as_ref());
+                let next = queue.and_then(|queue| queue.items().next());
+                let attached = next
+                    .into_iter()
+                    .flat_map(|next| attachments::chats(&next.message));
+                let mut channels: Vec<_> = attached.map(|chat| chat.resource.clone()).collect();
+                let extent = if channels.is_empty() {
+                    Extent::Tail
+                } else {
+                    Extent::Whole
+                };
+                channels.push(chat.clone());
+                (channels, extent)
+            }
             Input::Agent { session, event } => {
                 let channel = match event {
                     AgentEvent::Chat { chat, .. }
@@ -106,11 +135,11 @@ impl Host {
                     ChatSource::Fork(fork) => &fork.chat,
                     ChatSource::SideChat(side) => &side.chat,
                 });
-                source
-                    .into_iter()
-                    .chain([&params.channel])
-                    .cloned()
-                    .collect()
+                let message = params.initial_message.iter();
+                let attached = message.flat_map(|message| attachments::chats(message));
+                let attached = attached.map(|chat| &chat.resource);
+                let channels = source.into_iter().chain([&params.channel]).chain(attached);
+                channels.cloned().collect()
             }
             ClientRequest::MoveChat(params) => match &params.destination {
                 ChatMoveDestination::Session(to) => {

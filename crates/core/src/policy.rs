@@ -12,7 +12,7 @@ mod terminal;
 
 use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::chat::{Message, MessageKind};
+use agenthost_protocol::chat::{ChatAction, Message, MessageKind};
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::root::{AgentInfo, MultipleWorkingDirectoriesCapability};
 use agenthost_protocol::session::SessionState;
@@ -39,7 +39,12 @@ impl Host {
             return Err(Refusal::WrongChannel(info.name));
         };
         match (state, action) {
-            (ChannelState::Chat(chat), Action::Chat(action)) => {
+            (ChannelState::Chat(chat), Action::Chat(mut action)) => {
+                match &mut action {
+                    ChatAction::TurnStarted(start) => self.pin(&mut start.message)?,
+                    ChatAction::PendingMessageSet(set) => self.pin(&mut set.message)?,
+                    _ => {}
+                }
                 let session = self.owner(channel).and_then(|owner| self.session(owner));
                 let agent = session.and_then(|session| self.agent_of(session));
                 let place = chat::Place {

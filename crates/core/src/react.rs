@@ -99,6 +99,7 @@ impl Host {
                     turn: start.turn_id.clone(),
                     message: Arc::clone(&start.message),
                 };
+                self.attach(chat, &start.turn_id, &start.message, out);
                 self.command(chat, prompt, out);
                 self.steer(chat, out);
             }

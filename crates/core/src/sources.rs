@@ -124,7 +124,7 @@ enum Found {
 }
 
 /// The turns up to one, and that one.
-fn through(turns: &List<Turn>, last: &TurnId) -> List<Turn> {
+pub(crate) fn through(turns: &List<Turn>, last: &TurnId) -> List<Turn> {
     let end = turns.find(|turn| turn.id == *last);
     let end = end.map_or(0, |index| index + 1);
     turns.iter().take(end).cloned().collect()

@@ -170,11 +170,21 @@ impl Driver {
 
     fn step(&mut self, input: Input, out: &mut Effects) -> Result<(), StoreError> {
         let input = self.bound_replay(input)?;
-        for need in self.host.needs(&input) {
+        // What can't be read is asked for once.
+        let mut asked = Vec::new();
+        loop {
+            let mut needs = self.host.needs(&input);
+            needs.retain(|need| !asked.contains(need));
+            if needs.is_empty() {
+                break;
+            }
             // The log has to have what the host has before it is read.
             let writes = std::mem::take(&mut out.writes);
             self.keep(&writes)?;
-            self.restore(need, out)?;
+            for need in needs {
+                asked.push(need.clone());
+                self.restore(need, out)?;
+            }
         }
         let env = self.env();
         self.host.step(&env, input, out);

@@ -261,6 +261,7 @@ impl Turn {
                     | AgentCommand::OpenChat { .. }
                     | AgentCommand::ToolCompleted { .. }
                     | AgentCommand::Steer { .. }
+                    | AgentCommand::Attached { .. }
                     | AgentCommand::Configure { .. }
                     | AgentCommand::Directories { .. }
                     | AgentCommand::ClientTools { .. },

@@ -139,3 +139,48 @@ fn a_chat_goes_elsewhere() {
         "#]],
     );
 }
+
+/// CHT-40 to CHT-45, PEN-10.
+#[test]
+fn a_message_refers_to_another_chat() {
+    let chat = "ahp-chat://default/YWhwLXNlc3Npb246L3Mx";
+    let start = |turn: &str, attachment: &str| {
+        format!(
+            r#"c1 ! s2.chat chat/turnStarted {{"turnId": "{turn}", "startedAt": "2026-01-05T09:00:00Z", "message": {{"text": "compare", "origin": {{"kind": "user"}}, "attachments": [{{"type": "chat", "label": "other", {attachment}}}]}}}}"#
+        )
+    };
+    let queue = format!(
+        r#"- c1 ! s2.chat chat/pendingMessageSet {{"kind": "queued", "id": "m", "message": {{"text": "later", "origin": {{"kind": "user"}}, "attachments": [{{"type": "chat", "label": "other", "resource": "{chat}"}}]}}}}"#
+    );
+    let script = [
+        "- c1 createSession s2\n- agent s2 opened\n- c1 subscribe s2.chat\n- quiet".to_owned(),
+        start("t1", r#""resource": "ahp-chat:/none""#),
+        start("t1", &format!(r#""resource": "{chat}", "endTurn": "t2""#)),
+        start("t1", &format!(r#""resource": "{chat}""#)),
+        queue,
+        "- c1 unsubscribe s2.chat".to_owned(),
+        // What was meant is no more: the queued message says so.
+        r#"- c1 ! s1.chat chat/truncated {}"#.to_owned(),
+        "- quiet\n- c1 subscribe s2.chat\nagent s2 end t1".to_owned(),
+    ]
+    .join("\n");
+    check(&with_scene(&script), expect![[r#"
+        c1 ! s2.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "compare", "origin": {"kind": "user"}, "attachments": [{"type": "chat", "label": "other", "resource": "ahp-chat:/none"}]}}
+            c1: 12 rejected: there is no chat `ahp-chat:/none`
+        c1 ! s2.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "compare", "origin": {"kind": "user"}, "attachments": [{"type": "chat", "label": "other", "resource": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "endTurn": "t2"}]}}
+            c1: 13 rejected: there is no completed turn `t2`
+        c1 ! s2.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "compare", "origin": {"kind": "user"}, "attachments": [{"type": "chat", "label": "other", "resource": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}]}}
+            c1: 14 s2.chat by a chat/turnStarted {"message":{"text":"compare","origin":{"kind":"user"},"attachments":[{"type":"chat","label":"other","resource":"s1.chat","endTurn":"t1"}]},"turnId":"t1","startedAt":"2026-01-05T09:00:00Z"}
+            c1: root/sessionSummaryChanged {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z","chats":[{"resource":"s2.chat","title":"","origin":{"kind":"user"},"status":8}]},"session":"s2"}
+            c1: root/sessionSummaryChanged {"changes":{"title":"compare"},"session":"s2"}
+            agent s2: attached s1.chat with 1 turns
+            agent s2: prompt t1 "compare"
+        agent s2 end t1
+            c1: 20 s2.chat chat/turnComplete {"duration":0,"turnId":"t1"}
+            c1: root/sessionSummaryChanged {"changes":{"status":1,"modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s2.chat","title":"","origin":{"kind":"user"},"status":1}]},"session":"s2"}
+            c1: 22 s2.chat chat/pendingMessageRemoved {"id":"m","kind":"queued"}
+            c1: 23 s2.chat chat/turnStarted {"queuedMessageId":"m","turnId":"turn-00000000000000000000000000000017","startedAt":"2026-01-05T09:00:00.000Z","message":{"text":"later","origin":{"kind":"user"},"attachments":[{"type":"chat","label":"other","resource":"s1.chat","endTurn":"t1"}]}}
+            c1: 24 s2.chat chat/error {"part":{"kind":"error","error":{"errorType":"messageRefused","message":"there is no completed turn `t1`"}},"turnId":"turn-00000000000000000000000000000017","duration":0}
+            c1: root/sessionSummaryChanged {"changes":{"status":2,"chats":[{"resource":"s2.chat","title":"","origin":{"kind":"user"},"status":2}]},"session":"s2"}
+    "#]]);
+}

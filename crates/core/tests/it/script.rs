@@ -451,6 +451,11 @@ fn render_command(command: &AgentCommand) -> String {
             let names: Vec<_> = directories.iter().map(Uri::as_str).collect();
             format!("directories [{}]", names.join(", "))
         }
+        AgentCommand::Attached {
+            resource, turns, ..
+        } => {
+            format!("attached {} with {} turns", short(resource), turns.len())
+        }
         AgentCommand::Steer {
             turn, id, message, ..
         } => {

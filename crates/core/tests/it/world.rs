@@ -122,8 +122,14 @@ impl World {
     /// of it. Returns the effects for whoever wants to look.
     pub(crate) fn step(&mut self, input: Input) -> Effects {
         let mut all = Effects::default();
-        for need in self.host.needs(&input) {
-            self.restore(need, &mut all);
+        loop {
+            let needs = self.host.needs(&input);
+            if needs.is_empty() {
+                break;
+            }
+            for need in needs {
+                self.restore(need, &mut all);
+            }
         }
         if let Input::Received {
             connection,

@@ -1,0 +1,113 @@
+//! Chats that are attached to messages.
+//!
+//! What a message refers to is fixed when it is accepted: the turn that an
+//! attached chat ends with is written into the message, so that whatever is
+//! said there later never changes what was meant (CHT-42, CHT-45).
+
+use std::sync::Arc;
+
+use agenthost_protocol::action::{Action, ReceivedAction};
+use agenthost_protocol::chat::{Attachment, ChatAction, ChatAttachment, Message};
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::uri::Uri;
+
+use crate::agent::AgentCommand;
+use crate::effect::Effects;
+use crate::host::Host;
+use crate::refusal::Refusal;
+use crate::sources::through;
+
+impl Host {
+    /// Fixes what the attachments of a message mean, or refuses them.
+    pub(crate) fn pin(&self, message: &mut Arc<Message>) -> Result<(), Refusal> {
+        if chats(message).next().is_none() {
+            return Ok(());
+        }
+        let attachments = Arc::make_mut(message).attachments.iter_mut().flatten();
+        for attachment in attachments {
+            if let Attachment::Chat(attached) = attachment {
+                attached.end_turn = self.end_of(attached)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the attachments of a message still mean what they meant.
+    pub(crate) fn check_attachments(&self, message: &Message) -> Result<(), Refusal> {
+        chats(message).try_for_each(|attached| self.end_of(attached).map(drop))
+    }
+
+    /// The last turn of an attached chat that counts; none if none is over
+    /// yet (CHT-41, CHT-44).
+    fn end_of(&self, attached: &ChatAttachment) -> Result<Option<TurnId>, Refusal> {
+        let unknown = |what, name: String| Refusal::Unknown { what, name };
+        let chat = self.chat(&attached.resource);
+        let chat = chat.ok_or_else(|| unknown("chat", attached.resource.to_string()))?;
+        let earlier = self.earlier(&attached.resource);
+        match &attached.end_turn {
+            None => {
+                let last = chat.turns.last_item().map(|turn| &turn.id);
+                Ok(last.or(earlier.last()).cloned())
+            }
+            Some(turn) => {
+                let here = chat.turns.find(|other| other.id == *turn).is_some();
+                if here || earlier.contains(turn) {
+                    return Ok(Some(turn.clone()));
+                }
+                Err(unknown("completed turn", turn.to_string()))
+            }
+        }
+    }
+
+    /// Tells the agent what was said in the chats that a message refers to
+    /// (CHT-43).
+    pub(crate) fn attach(
+        &mut self,
+        chat: &Uri,
+        turn: &TurnId,
+        message: &Message,
+        out: &mut Effects,
+    ) {
+        let mut transcripts = Vec::new();
+        for attached in chats(message) {
+            let (Some(state), Some(end)) = (self.chat(&attached.resource), &attached.end_turn)
+            else {
+                continue;
+            };
+            transcripts.push((attached.resource.clone(), through(&state.turns, end)));
+        }
+        for (resource, turns) in transcripts {
+            let attached = AgentCommand::Attached {
+                chat: chat.clone(),
+                turn: turn.clone(),
+                resource,
+                turns,
+            };
+            self.command(chat, attached, out);
+        }
+    }
+}
+
+/// The chats that a message refers to.
+pub(crate) fn chats(message: &Message) -> impl Iterator<Item = &ChatAttachment> {
+    let attachments = message.attachments.iter().flatten();
+    attachments.filter_map(|attachment| match attachment {
+        Attachment::Chat(attached) => Some(attached),
+        Attachment::Simple(_)
+        | Attachment::EmbeddedResource(_)
+        | Attachment::Resource(_)
+        | Attachment::Annotations(_)
+        | Attachment::Unknown(_) => None,
+    })
+}
+
+/// The message that an action brings, if it is one that an agent will see.
+pub(crate) fn message_of(action: &ReceivedAction) -> Option<&Message> {
+    match action {
+        ReceivedAction::Valid(Action::Chat(ChatAction::TurnStarted(start))) => Some(&start.message),
+        ReceivedAction::Valid(Action::Chat(ChatAction::PendingMessageSet(set))) => {
+            Some(&set.message)
+        }
+        _ => None,
+    }
+}
