@@ -164,7 +164,9 @@ fn a_message_refers_to_another_chat() {
         "- quiet\n- c1 subscribe s2.chat\nagent s2 end t1".to_owned(),
     ]
     .join("\n");
-    check(&with_scene(&script), expect![[r#"
+    check(
+        &with_scene(&script),
+        expect![[r#"
         c1 ! s2.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "compare", "origin": {"kind": "user"}, "attachments": [{"type": "chat", "label": "other", "resource": "ahp-chat:/none"}]}}
             c1: 12 rejected: there is no chat `ahp-chat:/none`
         c1 ! s2.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "compare", "origin": {"kind": "user"}, "attachments": [{"type": "chat", "label": "other", "resource": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "endTurn": "t2"}]}}
@@ -182,5 +184,6 @@ fn a_message_refers_to_another_chat() {
             c1: 23 s2.chat chat/turnStarted {"queuedMessageId":"m","turnId":"turn-00000000000000000000000000000017","startedAt":"2026-01-05T09:00:00.000Z","message":{"text":"later","origin":{"kind":"user"},"attachments":[{"type":"chat","label":"other","resource":"s1.chat","endTurn":"t1"}]}}
             c1: 24 s2.chat chat/error {"part":{"kind":"error","error":{"errorType":"messageRefused","message":"there is no completed turn `t1`"}},"turnId":"turn-00000000000000000000000000000017","duration":0}
             c1: root/sessionSummaryChanged {"changes":{"status":2,"chats":[{"resource":"s2.chat","title":"","origin":{"kind":"user"},"status":2}]},"session":"s2"}
-    "#]]);
+    "#]],
+    );
 }
