@@ -162,7 +162,7 @@ fn the_write_ahead_log_is_used_again() {
         });
         driver.store.idle();
         // The thread gets to it while nothing else happens.
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        std::thread::sleep(std::time::Duration::from_millis(300));
         largest = largest.max(wal.metadata().unwrap().len());
     }
     // Each round takes about two megabytes; without, it would be twenty.
