@@ -57,7 +57,7 @@ const HELP: &[&str] = &[
 ];
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let mut attached = Attached::to(&arguments.place, Vec::new()).await?;
+    let mut attached = Attached::to(&arguments.place).await?;
     let result = talk(&mut attached.client, &arguments).await;
     attached.leave().await?;
     result?;

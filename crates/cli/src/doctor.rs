@@ -4,16 +4,14 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agenthost_client::{Client, Hello, Ready};
-use agenthost_protocol::connection::Implementation;
-use agenthost_protocol::ids::ClientId;
+use agenthost_client::{Client, Ready};
 use agenthost_server::{HOST_FILE, ServerConfig};
 use agenthost_store::{Durability, Store, StoreError};
 use serde::Serialize;
 
 use crate::config::{self, FileConfig};
 use crate::output;
-use crate::place::{Place, unique};
+use crate::place::{Place, hello};
 
 /// Check what is here, what works, and say what to do about the rest
 #[derive(clap::Args)]
@@ -158,19 +156,9 @@ async fn host(directory: &Path) -> Finding {
         Ok(address) => address,
         Err(error) => return Finding::good(what, error.to_string()),
     };
-    let name = match unique() {
-        Ok(name) => name,
+    let hello = match hello(Duration::ZERO) {
+        Ok(hello) => hello,
         Err(error) => return Finding::bad(what, error.to_string(), "is /dev/urandom there?"),
-    };
-    let hello = Hello {
-        client_id: ClientId::from(format!("agenthost-doctor-{name}")),
-        info: Implementation {
-            name: "agenthost doctor".to_owned(),
-            version: None,
-            title: None,
-        },
-        subscriptions: Vec::new(),
-        patience: Duration::ZERO,
     };
     let shown = match (&found.url, &found.socket) {
         (Some(url), _) => url.clone(),

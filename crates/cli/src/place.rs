@@ -6,7 +6,6 @@ use std::time::Duration;
 use agenthost_client::{Address, Client, ClientError, Hello, TransportError};
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::ids::ClientId;
-use agenthost_protocol::uri::Uri;
 use agenthost_server::{HOST_FILE, Server, ServerConfig, serve};
 use anyhow::Context;
 
@@ -55,18 +54,9 @@ pub(crate) struct Attached {
 
 impl Attached {
     /// Attaches to the host that runs, or starts one for the time.
-    pub(crate) async fn to(place: &Place, subscriptions: Vec<Uri>) -> anyhow::Result<Self> {
+    pub(crate) async fn to(place: &Place) -> anyhow::Result<Self> {
         let settings = place.settings()?;
-        let hello = Hello {
-            client_id: ClientId::from(format!("agenthost-{}", unique()?)),
-            info: Implementation {
-                name: "agenthost".to_owned(),
-                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-                title: None,
-            },
-            subscriptions,
-            patience: Duration::from_secs(30),
-        };
+        let hello = hello(Duration::from_secs(30))?;
         let file = settings.data_directory.join(HOST_FILE);
         let connected = Client::connect(&Address::ReadyFile(file), hello.clone()).await;
         let problem = match connected {
@@ -112,6 +102,20 @@ async fn start(settings: &Settings, hello: &Hello) -> anyhow::Result<Attached> {
     Ok(Attached {
         client,
         own: Some(server),
+    })
+}
+
+/// How commands introduce themselves, under a new name each time.
+pub(crate) fn hello(patience: Duration) -> anyhow::Result<Hello> {
+    Ok(Hello {
+        client_id: ClientId::from(format!("agenthost-{}", unique()?)),
+        info: Implementation {
+            name: "agenthost".to_owned(),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            title: None,
+        },
+        subscriptions: Vec::new(),
+        patience,
     })
 }
 

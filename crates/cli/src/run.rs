@@ -54,7 +54,7 @@ Examples:
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let directory = folder(arguments.cwd.as_deref())?;
-    let mut attached = Attached::to(&arguments.place, Vec::new()).await?;
+    let mut attached = Attached::to(&arguments.place).await?;
     let ended = turn(&mut attached.client, &arguments, &directory).await;
     attached.leave().await?;
     Ok(match ended? {

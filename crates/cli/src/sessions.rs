@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let mut attached = Attached::to(&arguments.place, Vec::new()).await?;
+    let mut attached = Attached::to(&arguments.place).await?;
     let mut cursor = None;
     let mut count = 0;
     loop {

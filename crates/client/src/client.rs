@@ -225,11 +225,15 @@ impl Client {
         if let Some(ahead) = self.mirror.get_mut(channel) {
             ahead.dispatch(client_seq, action.clone())?;
         }
-        self.send(channel, client_seq, action).await?;
+        match self.send(channel, client_seq, action).await {
+            // What is followed is sent again; for what is not, nobody knows.
+            Err(ClientError::Transport(lost)) => self.resume(lost).await?,
+            sent => sent?,
+        }
         Ok(client_seq)
     }
 
-    async fn send(
+    pub(crate) async fn send(
         &mut self,
         channel: &Uri,
         client_seq: ClientSeq,
@@ -241,11 +245,7 @@ impl Client {
             action: ReceivedAction::Valid(action),
         };
         let text = encode::notification("dispatchAction", &params)?;
-        match self.transport.send(text).await {
-            Ok(()) => Ok(()),
-            // What is followed is sent again; for what is not, nobody knows.
-            Err(lost) => Box::pin(self.resume(lost)).await,
-        }
+        Ok(self.transport.send(text).await?)
     }
 
     /// The next thing that the host tells. Comes back by itself when the

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use agenthost_protocol::action::ReceivedAction;
-use agenthost_protocol::connection::{DispatchActionParams, ReconnectParams, ReconnectResult};
-use agenthost_protocol::rpc::encode;
+use agenthost_protocol::connection::{ReconnectParams, ReconnectResult};
 use agenthost_protocol::uri::{RootChannel, Uri};
 use tokio::time::Instant;
 
@@ -79,36 +77,30 @@ impl Client {
 
     /// What the host has not spoken of after a replay, it has not heard.
     async fn send_again(&mut self) -> Result<(), ClientError> {
-        let mut open: Vec<_> = self
-            .mirror
-            .iter()
-            .flat_map(|(channel, ahead)| {
-                let pending = ahead.pending();
-                pending.map(|pending| (channel.clone(), pending.clone()))
-            })
-            .collect();
-        open.sort_by_key(|(_, pending)| pending.client_seq.0);
-        for (channel, pending) in open {
-            let params = DispatchActionParams {
-                channel,
-                client_seq: pending.client_seq,
-                action: ReceivedAction::Valid(pending.action),
-            };
-            let text = encode::notification("dispatchAction", &params)?;
-            self.transport.send(text).await?;
+        for (channel, pending) in self.open() {
+            self.send(&channel, pending.client_seq, pending.action)
+                .await?;
         }
         Ok(())
     }
 
     /// Lets go of all channels. What was open in them is given back.
     fn give_up(&mut self) -> Vec<(Uri, Pending)> {
-        let mirror = std::mem::take(&mut self.mirror);
-        let open = mirror.into_iter().flat_map(|(channel, ahead)| {
-            let pending: Vec<_> = ahead.pending().cloned().collect();
-            pending
-                .into_iter()
-                .map(move |pending| (channel.clone(), pending))
-        });
-        open.collect()
+        let open = self.open();
+        self.mirror.clear();
+        open
+    }
+
+    /// What we did that the host has not spoken of, in the order we did it.
+    fn open(&self) -> Vec<(Uri, Pending)> {
+        let channels = self.mirror.iter();
+        let mut open: Vec<_> = channels
+            .flat_map(|(channel, ahead)| {
+                let pending = ahead.pending();
+                pending.map(|pending| (channel.clone(), pending.clone()))
+            })
+            .collect();
+        open.sort_by_key(|(_, pending)| pending.client_seq.0);
+        open
     }
 }

@@ -83,10 +83,7 @@ impl Host {
                 }));
                 self.originate(chat, ready, out);
             }
-            let failed = failed(orphan.target, message);
-            if self.originate(chat, failed.clone(), out) {
-                self.react(env, chat, &failed.into(), out);
-            }
+            self.fail_call(env, chat, orphan.target, message, out);
         }
     }
 
@@ -101,15 +98,26 @@ impl Host {
         matches!(part, Some(ResponsePart::ToolCall(part)) if matches!(part.tool_call, ToolCall::Running(_)))
     }
 
-    /// Fails a call that its client does not want to carry out (CLT-13).
-    pub(crate) fn fail_declined(
+    /// Ends a call that did not come off, and says why.
+    pub(crate) fn fail_call(
         &mut self,
         env: &Env,
         chat: &Uri,
-        target: &ToolCallTarget,
+        target: ToolCallTarget,
+        message: String,
         out: &mut Effects,
     ) {
-        let failed = failed(target.clone(), "The client declined to run it".to_owned());
+        let failed = ChatAction::ToolCallComplete(Box::new(ToolCallComplete {
+            target,
+            result: ToolCallResult {
+                success: false,
+                past_tense_message: MaybeMarkdown::Plain(message.clone()),
+                content: None,
+                structured_content: None,
+                error: Some(Json::from_iter([("message", message)])),
+            },
+            requires_result_confirmation: None,
+        }));
         if self.originate(chat, failed.clone(), out) {
             self.react(env, chat, &failed.into(), out);
         }
@@ -150,19 +158,4 @@ impl Host {
             })
             .collect()
     }
-}
-
-/// A call that did not come off.
-fn failed(target: ToolCallTarget, message: String) -> ChatAction {
-    ChatAction::ToolCallComplete(Box::new(ToolCallComplete {
-        target,
-        result: ToolCallResult {
-            success: false,
-            past_tense_message: MaybeMarkdown::Plain(message.clone()),
-            content: None,
-            structured_content: None,
-            error: Some(Json::from_iter([("message", message)])),
-        },
-        requires_result_confirmation: None,
-    }))
 }

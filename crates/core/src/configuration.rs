@@ -74,15 +74,7 @@ impl Host {
     }
 
     fn schema(&self, provider: Option<&ProviderId>) -> Result<SessionConfigSchema, Failure> {
-        let agents = &self.config.agents;
-        let agent = match provider {
-            Some(provider) => agents.iter().find(|agent| agent.provider == *provider),
-            None => agents.first(),
-        };
-        let agent = agent.ok_or_else(|| {
-            let asked = provider.map_or("default".to_owned(), ToString::to_string);
-            Failure::UnknownProvider(asked)
-        })?;
+        let agent = self.agent_named(provider)?;
         let schema = self.config.schemas.get(&agent.provider).cloned();
         Ok(schema.unwrap_or_else(|| SessionConfigSchema {
             r#type: "object".to_owned(),

@@ -15,7 +15,7 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::agent::{AgentCommand, ChatContext};
-use crate::effect::{Answer, Effect, Effects, Write};
+use crate::effect::{Answer, Effects, Write};
 use crate::env::Env;
 use crate::host::Host;
 use crate::refusal::Failure;
@@ -163,7 +163,7 @@ impl Host {
         let state = SessionState {
             default_chat: Some(chat.clone()),
             chats: party.chats.iter().cloned().collect(),
-            ..sessions::new_session(env, &session, provider.clone(), directories.clone())
+            ..sessions::new_session(env, &session, provider, directories)
         };
         let listed = sessions::new_summary(env, &session, &state);
         self.create(&session, Some(&session), state.into(), out);
@@ -178,15 +178,7 @@ impl Host {
         self.notify_root(HostNotification::SessionAdded(Box::new(added)), out);
         self.sync_session(&party.from, out);
         self.count_sessions(out);
-        self.opened.insert(session.clone());
-        out.push(Effect::Agent {
-            session: session.clone(),
-            provider,
-            command: Box::new(AgentCommand::Open {
-                directories,
-                config: None,
-            }),
-        });
+        self.open_agent(&session, out);
         let moved: Vec<_> = party
             .chats
             .iter()

@@ -13,14 +13,14 @@ mod terminal;
 use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatAction, Message, MessageKind};
-use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::ids::{ClientId, ProviderId};
 use agenthost_protocol::root::{AgentInfo, MultipleWorkingDirectoriesCapability};
 use agenthost_protocol::session::SessionState;
 use agenthost_protocol::uri::Uri;
 
 use crate::env::Env;
 use crate::host::Host;
-use crate::refusal::Refusal;
+use crate::refusal::{Failure, Refusal};
 
 impl Host {
     /// Judges an action that a client dispatched on a channel.
@@ -73,9 +73,21 @@ impl Host {
         }
     }
 
-    pub(crate) fn agent_of(&self, session: &SessionState) -> Option<&AgentInfo> {
+    /// The agent of a name; without one, the default agent.
+    pub(crate) fn agent_named(&self, name: Option<&ProviderId>) -> Result<&AgentInfo, Failure> {
         let mut agents = self.config.agents.iter();
-        agents.find(|agent| agent.provider == session.metadata.provider)
+        let found = match name {
+            Some(name) => agents.find(|agent| agent.provider == *name),
+            None => agents.next(),
+        };
+        found.ok_or_else(|| {
+            let asked = name.map_or("default".to_owned(), ToString::to_string);
+            Failure::UnknownProvider(asked)
+        })
+    }
+
+    pub(crate) fn agent_of(&self, session: &SessionState) -> Option<&AgentInfo> {
+        self.agent_named(Some(&session.metadata.provider)).ok()
     }
 }
 

@@ -131,7 +131,9 @@ impl Host {
             ChatAction::ToolCallConfirmed(confirmed)
                 if !confirmed.approved && self.is_running_call(chat, &confirmed.target) =>
             {
-                self.fail_declined(env, chat, &confirmed.target, out);
+                // Its client does not want to carry it out (CLT-13).
+                let message = "The client declined to run it".to_owned();
+                self.fail_call(env, chat, confirmed.target.clone(), message, out);
             }
             ChatAction::ToolCallConfirmed(confirmed) => {
                 let decision = if confirmed.approved {
@@ -221,35 +223,46 @@ impl Host {
         self.command(chat, command, out);
     }
 
-    /// Asks something of the agent of a session or a chat. After a restart the
-    /// agent has to be opened again first, and told of the tools of clients.
+    /// Asks something of the agent of a session or a chat, which is opened
+    /// first if it is not: after a restart.
     pub(crate) fn command(&mut self, channel: &Uri, command: AgentCommand, out: &mut Effects) {
         let Some(session) = self.owner(channel).cloned() else {
             return;
         };
-        let Some(state) = self.session(&session) else {
+        self.open_agent(&session, out);
+        self.tell_agent(session, command, out);
+    }
+
+    /// Opens the agent of a session, and tells it of the tools of clients.
+    /// Does nothing if it is open.
+    pub(crate) fn open_agent(&mut self, session: &Uri, out: &mut Effects) {
+        if self.session(session).is_none() || !self.opened.insert(session.clone()) {
+            return;
+        }
+        let Some(state) = self.session(session) else {
             return;
         };
-        let provider = state.metadata.provider.clone();
+        let directories = state.metadata.working_directories.clone();
         let open = AgentCommand::Open {
-            directories: state
-                .metadata
-                .working_directories
-                .clone()
-                .unwrap_or_default(),
+            directories: directories.unwrap_or_default(),
             config: state.config.as_ref().map(|config| config.values.clone()),
         };
         let clients = state.active_clients.clone();
-        let tools = (!clients.is_empty()).then_some(AgentCommand::ClientTools { clients });
-        let new = self.opened.insert(session.clone());
-        let first = new.then_some([Some(open), tools]);
-        for command in first.into_iter().flatten().flatten().chain([command]) {
-            out.push(Effect::Agent {
-                session: session.clone(),
-                provider: provider.clone(),
-                command: Box::new(command),
-            });
+        self.tell_agent(session.clone(), open, out);
+        if !clients.is_empty() {
+            self.tell_agent(session.clone(), AgentCommand::ClientTools { clients }, out);
         }
+    }
+
+    fn tell_agent(&self, session: Uri, command: AgentCommand, out: &mut Effects) {
+        let Some(state) = self.session(&session) else {
+            return;
+        };
+        out.push(Effect::Agent {
+            provider: state.metadata.provider.clone(),
+            session,
+            command: Box::new(command),
+        });
     }
 
     /// New activity has not been seen by anyone.

@@ -44,15 +44,7 @@ impl Host {
         if taken.iter().any(|uri| self.channels.contains_key(uri)) {
             return Err(Failure::SessionExists(session));
         }
-        let agents = &self.config.agents;
-        let agent = match &params.provider {
-            Some(provider) => agents.iter().find(|agent| agent.provider == *provider),
-            None => agents.first(),
-        };
-        let agent = agent.ok_or_else(|| {
-            let asked = params.provider.as_ref();
-            Failure::UnknownProvider(asked.map_or("default".to_owned(), ToString::to_string))
-        })?;
+        let agent = self.agent_named(params.provider.as_ref())?;
         if let Some(active) = &params.active_client
             && Some(&active.client_id) != self.clients.client_of(connection)
         {
@@ -69,16 +61,14 @@ impl Host {
         }
         let provider = agent.provider.clone();
         let (schema, values) = self.initial_config(&provider, params.config)?;
-        let state = new_session(env, &session, provider.clone(), directories.clone());
+        let state = new_session(env, &session, provider, directories);
         let chat = state.chats.items().next().cloned();
         let listed = new_summary(env, &session, &state);
         let state = SessionState {
             active_clients: params.active_client.into_iter().collect(),
             // Without it no value could ever change (SES-11).
-            config: (!schema.properties.is_empty()).then(|| SessionConfigState {
-                schema,
-                values: values.clone(),
-            }),
+            config: (!schema.properties.is_empty())
+                .then_some(SessionConfigState { schema, values }),
             ..state
         };
         self.create(&session, Some(&session), state.into(), out);
@@ -96,23 +86,7 @@ impl Host {
         };
         self.notify_root(HostNotification::SessionAdded(Box::new(added)), out);
         self.count_sessions(out);
-        self.opened.insert(session.clone());
-        let opened = session.clone();
-        let config = Some(values);
-        out.push(Effect::Agent {
-            session,
-            provider,
-            command: Box::new(AgentCommand::Open {
-                directories,
-                config,
-            }),
-        });
-        if self
-            .session(&opened)
-            .is_some_and(|session| !session.active_clients.is_empty())
-        {
-            self.offer_client_tools(&opened, out);
-        }
+        self.open_agent(&session, out);
         Ok(())
     }
 

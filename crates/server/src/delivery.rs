@@ -19,13 +19,13 @@ use crate::outbox::{Outbox, Outgoing, Overflow};
 /// An action that has grown this large goes at once.
 const LARGE: usize = 64 * 1024;
 
-/// How long agents wait for a client that lags behind and takes nothing.
+/// How long the loop waits for a client that lags behind and takes nothing.
 const STALLED: Duration = Duration::from_millis(5);
 
 /// So many messages are few.
 const FEW: usize = 8;
 
-/// How long agents wait for a client that lags behind but reads. One on this
+/// How long the loop waits for a client that lags behind but reads. One on this
 /// machine catches up in less; one that does not costs nobody more than this.
 const LAGGING: Duration = Duration::from_millis(500);
 

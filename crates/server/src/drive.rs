@@ -278,7 +278,7 @@ impl Driver {
         self.appended.push(appended);
         self.unsettled = true;
         let many = seq.0 >= self.compacted.0 + COMPACT_EVERY;
-        if many || self.store.is_large(self.retention)? {
+        if many || self.store.is_large(self.retention) {
             self.compacted = seq;
             let log_start = self.store.compact(self.retention, now())?;
             let env = self.env();

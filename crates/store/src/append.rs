@@ -57,6 +57,7 @@ impl Store {
                 .execute([i64::try_from(bytes).unwrap_or(i64::MAX)])?;
         }
         transaction.commit()?;
+        self.log_bytes += bytes as u64;
         self.checkpoints.appended(bytes);
         let mut due = Vec::new();
         for write in writes {

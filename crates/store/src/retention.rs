@@ -24,9 +24,8 @@ pub struct Retention {
 impl Store {
     /// Whether the log is so far beyond its bound of bytes that it is worth
     /// the work to forget.
-    pub fn is_large(&self, retention: Retention) -> Result<bool, StoreError> {
-        let bytes = self.number("log_bytes")?.0;
-        Ok(bytes > retention.bytes.saturating_add(retention.bytes / 4))
+    pub fn is_large(&self, retention: Retention) -> bool {
+        self.log_bytes > retention.bytes.saturating_add(retention.bytes / 4)
     }
 
     /// Forgets old actions, once the states they made are kept. Returns where
@@ -65,12 +64,13 @@ impl Store {
             [number(start)],
         )?;
         transaction.commit()?;
+        self.log_bytes = self.number("log_bytes")?.0;
         Ok(start)
     }
 
     /// The last of the oldest actions that are too many bytes.
     fn beyond(&self, bytes: u64) -> Result<ServerSeq, StoreError> {
-        let mut excess = self.number("log_bytes")?.0.saturating_sub(bytes);
+        let mut excess = self.log_bytes.saturating_sub(bytes);
         let mut last = ServerSeq(0);
         let mut query = self
             .connection

@@ -37,6 +37,8 @@ pub struct Store {
     pub(crate) since_snapshot: BTreeMap<Uri, u32>,
     /// What the rows of chats have, as far as it is known.
     pub(crate) kept: BTreeMap<Uri, Kept>,
+    /// How large the log is, as its row says: asked after every batch.
+    pub(crate) log_bytes: u64,
     pub(crate) checkpoints: Checkpoints,
     directory: Directory,
 }
@@ -49,13 +51,16 @@ impl Store {
         directory.make_database()?;
         let connection = connect(&database, durability);
         let connection = connection.map_err(|error| say_damage(&database, error))?;
-        Ok(Store {
+        let mut store = Store {
             connection,
+            log_bytes: 0,
             since_snapshot: BTreeMap::new(),
             kept: BTreeMap::new(),
             checkpoints: Checkpoints::start(&database)?,
             directory,
-        })
+        };
+        store.log_bytes = store.number("log_bytes")?.0;
+        Ok(store)
     }
 
     /// Keeps the state of a channel as of an action, so that restoring it

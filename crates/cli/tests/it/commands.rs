@@ -29,6 +29,17 @@ fn run(directory: &Path, arguments: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
+/// A command that nobody types to, with its output to be read.
+fn begin(directory: &Path, arguments: &[&str]) -> Child {
+    agenthost(directory)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
 fn out(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
@@ -233,13 +244,10 @@ fn the_second_host_says_who_is_first() {
 #[test]
 fn a_turn_is_cancelled_from_the_terminal() {
     let directory = tempfile::tempdir().unwrap();
-    let mut child = agenthost(directory.path())
-        .args(["run", "--yes", "echo started; sleep 1000"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = begin(
+        directory.path(),
+        &["run", "--yes", "echo started; sleep 1000"],
+    );
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "started");
     let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
@@ -251,13 +259,7 @@ fn a_turn_is_cancelled_from_the_terminal() {
 #[test]
 fn slow_readers_miss_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    let mut child = agenthost(directory.path())
-        .args(["run", "--yes", "seq 1 2000000"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = begin(directory.path(), &["run", "--yes", "seq 1 2000000"]);
     std::thread::sleep(std::time::Duration::from_millis(1_500));
     let mut text = String::new();
     std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut text).unwrap();
@@ -272,13 +274,10 @@ fn slow_readers_miss_nothing() {
 fn a_reader_that_leaves_ends_the_turn() {
     let directory = tempfile::tempdir().unwrap();
     let _host = Host::start(directory.path(), &[]);
-    let mut child = agenthost(directory.path())
-        .args(["run", "--yes", "yes agenthost-test-of-head"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = begin(
+        directory.path(),
+        &["run", "--yes", "yes agenthost-test-of-head"],
+    );
     let mut reader = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     reader.read_line(&mut line).unwrap();
@@ -294,13 +293,10 @@ fn a_reader_that_leaves_ends_the_turn() {
 fn a_run_survives_its_host() {
     let directory = tempfile::tempdir().unwrap();
     let host = Host::start(directory.path(), &[]);
-    let mut child = agenthost(directory.path())
-        .args(["run", "--yes", "echo started; sleep 98765.4321"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = begin(
+        directory.path(),
+        &["run", "--yes", "echo started; sleep 98765.4321"],
+    );
     let mut reader = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     reader.read_line(&mut line).unwrap();

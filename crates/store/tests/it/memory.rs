@@ -163,16 +163,16 @@ fn the_log_is_bounded_in_bytes() {
     for _ in 0..10 {
         driver.stream("t1", &text);
     }
-    assert!(!driver.store.is_large(retention).unwrap());
+    assert!(!driver.store.is_large(retention));
     let start = driver.store.compact(retention, NOW).unwrap();
     assert_eq!(start, ServerSeq(0));
     for _ in 0..20 {
         driver.stream("t1", &text);
     }
-    assert!(driver.store.is_large(retention).unwrap());
+    assert!(driver.store.is_large(retention));
     let last = driver.store.remembered().unwrap().seq;
     let start = driver.store.compact(retention, NOW).unwrap();
-    assert!(!driver.store.is_large(retention).unwrap());
+    assert!(!driver.store.is_large(retention));
     let kept = driver
         .store
         .replay(start, last, &[chat(), session()])
