@@ -52,7 +52,8 @@ pub(crate) async fn create_session(
     directory: &std::path::Path,
 ) -> anyhow::Result<Uri> {
     let session = Uri::from(format!("ahp-session:/{}", unique()?));
-    let folder = file_uri(directory)?;
+    let folder = agenthost_workspace::uri_of(directory);
+    let folder = folder.context("the name of the folder is not UTF-8")?;
     let create = CreateSessionParams {
         channel: session.clone(),
         provider: agent.map(ProviderId::from),
@@ -117,21 +118,6 @@ pub(crate) fn turn(id: TurnId, text: &str) -> ChatAction {
         queued_message_id: None,
         meta: None,
     })
-}
-
-fn file_uri(path: &std::path::Path) -> anyhow::Result<Uri> {
-    let path = path.to_str();
-    let path = path.context("the name of the folder is not UTF-8")?;
-    let mut uri = String::from("file://");
-    for byte in path.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
-                uri.push(char::from(byte));
-            }
-            other => uri.push_str(&format!("%{other:02X}")),
-        }
-    }
-    Ok(Uri::from(uri))
 }
 
 fn now() -> Millis {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use agenthost_protocol::chat::{
-    ActiveTurn, Answers, CancellationReason, ChatAction, ErrorPart, InputResponseKind, Message,
-    ToolCallResult, Turn,
+    ActiveTurn, Answers, CancellationReason, ChatAction, ChatInteractivity, ErrorPart,
+    InputResponseKind, Message, ToolCallResult, Turn,
 };
 use agenthost_protocol::common::{ErrorInfo, ToolDefinition};
 use agenthost_protocol::ids::{
@@ -237,6 +237,16 @@ pub enum AgentEvent {
         /// The waiting message.
         id: PendingMessageId,
     },
+    /// It begins a turn by itself, in a chat that has none. The message is not
+    /// the user's.
+    TurnBegun {
+        /// The chat.
+        chat: Uri,
+        /// The turn.
+        turn: TurnId,
+        /// What it is about.
+        message: Arc<Message>,
+    },
     /// A turn is over.
     TurnEnded {
         /// The chat.
@@ -245,6 +255,18 @@ pub enum AgentEvent {
         turn: TurnId,
         /// Why it failed; `None` if it did not.
         error: Option<ErrorPart>,
+    },
+    /// It opened a chat for a worker.
+    WorkerOpened(Box<Worker>),
+    /// The chat of a worker can go.
+    WorkerClosed {
+        /// The chat.
+        chat: Uri,
+    },
+    /// What it understands at the beginning of a message; all of it.
+    Commands {
+        /// The commands.
+        commands: Vec<SlashCommand>,
     },
     /// It opened a terminal for all to see.
     TerminalOpened {
@@ -260,4 +282,28 @@ pub enum AgentEvent {
         /// What happened.
         action: Box<TerminalAction>,
     },
+}
+
+/// A chat for a worker.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Worker {
+    /// Its address, which the agent chooses.
+    pub chat: Uri,
+    /// The chat of the call that spawned it.
+    pub parent: Uri,
+    /// The call, which has to be running.
+    pub call: ToolCallId,
+    /// What people get to see.
+    pub title: String,
+    /// What people can do in it.
+    pub interactivity: ChatInteractivity,
+}
+
+/// Something that an agent understands at the beginning of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlashCommand {
+    /// Its name, without the slash.
+    pub name: String,
+    /// What it does, in a line; may be empty.
+    pub description: String,
 }

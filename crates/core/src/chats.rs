@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use agenthost_protocol::chat::{
-    ChatAction, ChatOrigin, ChatState, ChatSummary, CreateChatParams, TurnCancelled,
-};
+use agenthost_protocol::chat::{ChatOrigin, ChatState, ChatSummary, CreateChatParams};
 use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::list::List;
 use agenthost_protocol::rpc::RequestId;
@@ -17,7 +15,6 @@ use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::refusal::Failure;
-use crate::turns::elapsed;
 use crate::{policy, uris};
 
 impl Host {
@@ -108,7 +105,8 @@ impl Host {
         chat: &Uri,
         out: &mut Effects,
     ) -> Result<(), Failure> {
-        let (Some(state), Some(session)) = (self.chat(chat), self.owner(chat).cloned()) else {
+        let session = self.owner(chat).filter(|_| self.chat(chat).is_some());
+        let Some(session) = session.cloned() else {
             return Err(Failure::UnknownSession(chat.clone()));
         };
         let default = self
@@ -118,25 +116,35 @@ impl Host {
             let reason = "the default chat of a session can only go with the session";
             return Err(Failure::InvalidParams(reason.to_owned()));
         }
-        if let Some(turn) = &state.active_turn {
-            let cancelled = ChatAction::TurnCancelled(TurnCancelled {
-                turn_id: turn.id.clone(),
-                duration: elapsed(env, state),
-                meta: None,
-            });
-            self.originate(chat, cancelled.clone(), out);
-            self.react(env, chat, &cancelled.into(), out);
+        self.remove_chat(env, &session, chat, out);
+        Ok(())
+    }
+
+    /// An agent has no more use for the chat of a worker (CHT-24).
+    pub(crate) fn close_worker(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
+        let origin = self.chat(chat).and_then(|chat| chat.summary.origin.clone());
+        if let (Some(ChatOrigin::Tool(_)), Some(session)) = (origin, self.owner(chat).cloned()) {
+            self.remove_chat(env, &session, chat, out);
         }
+    }
+
+    /// The workers of a chat go with it: nobody else knows what they are
+    /// about.
+    fn remove_chat(&mut self, env: &Env, session: &Uri, chat: &Uri, out: &mut Effects) {
+        for worker in self.workers_of(chat) {
+            self.remove_chat(env, session, &worker.resource, out);
+        }
+        self.cancel_turn(env, chat, out);
+        self.leave_background(chat, out);
         let removed = SessionAction::ChatRemoved(ChatRemoved { chat: chat.clone() });
-        self.originate(&session, removed, out);
-        self.sync_session(&session, out);
-        if self.opened.contains(&session) {
+        self.originate(session, removed, out);
+        self.sync_session(session, out);
+        if self.opened.contains(session) {
             let chat = chat.clone();
-            self.command(&session, AgentCommand::CloseChat { chat }, out);
+            self.command(session, AgentCommand::CloseChat { chat }, out);
         }
         self.remove(chat, out);
-        self.sync_waiting(&session, chat, out);
-        Ok(())
+        self.sync_waiting(session, chat, out);
     }
 }
 

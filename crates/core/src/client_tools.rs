@@ -1,17 +1,20 @@
 //! Tools that clients carry out, and what becomes of them when a client is
 //! gone.
 
+use std::sync::Arc;
+
 use agenthost_protocol::chat::{
     ChatAction, ConfirmationReason, ResponsePart, ToolCall, ToolCallComplete, ToolCallContributor,
     ToolCallQuestion, ToolCallReady, ToolCallResult, ToolCallTarget,
 };
 use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::session::SessionInputRequest;
 use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
 use crate::agent::AgentCommand;
-use crate::effect::Effects;
+use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
 
@@ -87,6 +90,57 @@ impl Host {
         }
     }
 
+    /// Waits for a client that runs a call, but not for ever (CLT-5).
+    pub(crate) fn await_call(
+        &self,
+        session: &Uri,
+        call: Arc<SessionInputRequest>,
+        out: &mut Effects,
+    ) {
+        if let Some(after) = self.tool_patience() {
+            out.push(Effect::AwaitCall {
+                session: session.clone(),
+                call,
+                after,
+            });
+        }
+    }
+
+    /// The patience with a call is over. If it is as it was then, it has
+    /// failed; if something was heard of it, the patience begins anew.
+    pub(crate) fn check_silence(
+        &mut self,
+        env: &Env,
+        session: &Uri,
+        before: &Arc<SessionInputRequest>,
+        out: &mut Effects,
+    ) {
+        let state = self.session(session);
+        let mut entries = state
+            .into_iter()
+            .flat_map(|state| state.input_needed.iter().flat_map(|list| list.iter()));
+        let Some(now) = entries.find(|entry| entry.key() == before.key()).cloned() else {
+            return;
+        };
+        if now != *before {
+            self.await_call(session, now, out);
+            return;
+        }
+        if let SessionInputRequest::ToolClientExecution(entry) = &*now {
+            let head = &entry.tool_call.0.head;
+            let message = format!(
+                "The client that was to run {} did not answer",
+                head.display_name
+            );
+            let target = ToolCallTarget {
+                turn_id: entry.turn_id.clone(),
+                tool_call_id: head.tool_call_id.clone(),
+                meta: head.meta.clone(),
+            };
+            self.fail_call(env, &entry.base.chat.clone(), target, message, out);
+        }
+    }
+
     /// Whether a call runs.
     pub(crate) fn is_running_call(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
         let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
@@ -107,7 +161,7 @@ impl Host {
         message: String,
         out: &mut Effects,
     ) {
-        let failed = ChatAction::ToolCallComplete(Box::new(ToolCallComplete {
+        let mut failed = ToolCallComplete {
             target,
             result: ToolCallResult {
                 success: false,
@@ -117,7 +171,9 @@ impl Host {
                 error: Some(Json::from_iter([("message", message)])),
             },
             requires_result_confirmation: None,
-        }));
+        };
+        self.complete_with_workers(chat, &mut failed);
+        let failed = ChatAction::ToolCallComplete(Box::new(failed));
         if self.originate(chat, failed.clone(), out) {
             self.react(env, chat, &failed.into(), out);
         }

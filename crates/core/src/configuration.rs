@@ -4,7 +4,7 @@ use agenthost_protocol::common::{ConfigPropertySchema, SessionConfigSchema};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::session::{
     ResolveSessionConfigParams, ResolveSessionConfigResult, SessionConfigCompletionsParams,
-    SessionConfigCompletionsResult,
+    SessionConfigCompletionsResult, SessionConfigValue,
 };
 use agenthost_protocol::wire::{Json, Object};
 
@@ -31,18 +31,26 @@ impl Host {
         Ok(Answer::ResolveSessionConfig(Box::new(result)))
     }
 
-    /// Values of a property that are too many to list (CFG-4, CFG-5). No agent
-    /// has such a property yet, so there is nothing to choose from.
+    /// Values of a property that fit what was typed (CFG-4, CFG-5): those that
+    /// its schema lists.
     pub(crate) fn config_completions(
         &self,
         params: &SessionConfigCompletionsParams,
     ) -> Result<Answer, Failure> {
         let schema = self.schema(params.provider.as_ref())?;
-        if !schema.properties.contains_key(&params.property) {
+        let Some(property) = schema.properties.get(&params.property) else {
             let reason = format!("property: there is no `{}`", short(&params.property));
             return Err(Failure::InvalidParams(reason));
-        }
-        let items = Vec::new();
+        };
+        let query = params.query.as_deref().unwrap_or_default().to_lowercase();
+        let items = choices(&property.property)
+            .filter(|choice| {
+                let texts = [&choice.value, &choice.label];
+                texts
+                    .iter()
+                    .any(|text| text.to_lowercase().contains(&query))
+            })
+            .collect();
         let result = SessionConfigCompletionsResult { items };
         Ok(Answer::SessionConfigCompletions(result))
     }
@@ -82,6 +90,20 @@ impl Host {
             required: None,
         }))
     }
+}
+
+/// The values that a property lists, with what people get to see.
+fn choices(schema: &ConfigPropertySchema) -> impl Iterator<Item = SessionConfigValue> {
+    let values = schema.r#enum.iter().flatten();
+    values.enumerate().filter_map(|(index, value)| {
+        let value = value.as_str()?.to_owned();
+        let at = |texts: &Option<Vec<String>>| texts.as_ref()?.get(index).cloned();
+        Some(SessionConfigValue {
+            label: at(&schema.enum_labels).unwrap_or_else(|| value.clone()),
+            description: at(&schema.enum_descriptions),
+            value,
+        })
+    })
 }
 
 fn with_defaults(schema: &SessionConfigSchema, mut values: Object) -> Object {

@@ -8,19 +8,20 @@ use std::sync::Arc;
 
 use agenthost_protocol::action::{ActionEnvelope, Rejection};
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::chat::MoveChatResult;
+use agenthost_protocol::chat::{CompletionsResult, MoveChatResult};
 use agenthost_protocol::connection::{InitializeResult, ReconnectSnapshot, SubscribeResult};
 use agenthost_protocol::ids::{ClientId, ProviderId, ServerSeq};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::ListSessionsResult;
 use agenthost_protocol::rpc::{HostNotification, RequestId, RpcError};
 use agenthost_protocol::session::{
-    ResolveSessionConfigResult, SessionConfigCompletionsResult, SessionSummary,
+    ResolveSessionConfigResult, SessionConfigCompletionsResult, SessionInputRequest, SessionSummary,
 };
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentCommand;
 use crate::clients::ClientRecord;
+use crate::completions::FileSearch;
 use crate::input::ConnectionId;
 
 /// What a step wants done.
@@ -138,6 +139,17 @@ pub enum Effect {
         /// How it would have broken it.
         reason: String,
     },
+    /// Look for files, and send `Input::FilesFound`.
+    FindFiles(Box<FileSearch>),
+    /// Send `Input::StillSilent` after a while.
+    AwaitCall {
+        /// The session.
+        session: Uri,
+        /// The call that a client runs, as the session says it.
+        call: Arc<SessionInputRequest>,
+        /// After how long.
+        after: Millis,
+    },
     /// Send `Input::GraceEnded` after a while.
     StartGrace {
         /// For whom.
@@ -187,6 +199,8 @@ pub enum Answer {
     ResolveSessionConfig(Box<ResolveSessionConfigResult>),
     /// To `sessionConfigCompletions`.
     SessionConfigCompletions(SessionConfigCompletionsResult),
+    /// To `completions`.
+    Completions(CompletionsResult),
     /// To `moveChat`.
     MoveChat(MoveChatResult),
 }

@@ -11,6 +11,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Version;
 
 use crate::clients::ClientRecord;
+use crate::completions;
 use crate::effect::{Answer, Effects, Write};
 use crate::env::Env;
 use crate::host::Host;
@@ -79,7 +80,7 @@ impl Host {
             server_info: Some(self.config.server.clone()),
             snapshots,
             default_directory: self.config.default_directory.clone(),
-            completion_trigger_characters: None,
+            completion_trigger_characters: Some(completions::triggers()),
             terminal_command_prefix: None,
             telemetry: None,
             automations: None,

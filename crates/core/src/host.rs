@@ -12,6 +12,7 @@ use agenthost_protocol::root::{AgentInfo, AgentsChanged, RootAction, RootState};
 use agenthost_protocol::session::{SessionState, SessionSummary};
 use agenthost_protocol::uri::{RootChannel, Uri};
 
+use crate::agent::SlashCommand;
 use crate::clients::{Client, ClientRecord, Clients, Connection, Presence};
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
@@ -76,6 +77,8 @@ pub struct Host {
     /// Sessions whose agent was told to open since the host started.
     pub(crate) opened: BTreeSet<Uri>,
     pub(crate) clients: Clients,
+    /// What agents said they understand, by session.
+    pub(crate) slash_commands: BTreeMap<Uri, Vec<SlashCommand>>,
 }
 
 /// Something that can be subscribed to.
@@ -118,6 +121,7 @@ impl Host {
             sessions: BTreeMap::new(),
             opened: BTreeSet::new(),
             clients: Clients::default(),
+            slash_commands: BTreeMap::new(),
         };
         for stored in remembered.channels {
             host.hold(stored, Held::Stored);
@@ -201,6 +205,10 @@ impl Host {
             Input::GraceEnded { client } => self.end_grace(env, &client, out),
             Input::Compacted { log_start } => self.log_start = log_start,
             Input::Restored { channel, loaded } => self.restore(env, &channel, loaded, out),
+            Input::FilesFound { search, files } => self.files_found(&search, files, out),
+            Input::StillSilent { session, call } => {
+                self.check_silence(env, &session, &call, out);
+            }
             Input::Quiet => self.let_go(),
         }
     }
@@ -228,6 +236,7 @@ impl Host {
             let changed = RootAction::AgentsChanged(AgentsChanged { agents });
             self.originate(&root, changed, out);
         }
+        self.refresh_settings(out);
     }
 
     fn disconnect(&mut self, connection: ConnectionId, out: &mut Effects) {

@@ -1,13 +1,17 @@
 //! What happens to the host.
 
+use std::sync::Arc;
+
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::connection::ReconnectParams;
 use agenthost_protocol::ids::{ClientId, ServerSeq, TurnId};
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, RequestId, RpcError};
+use agenthost_protocol::session::SessionInputRequest;
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentEvent;
 use crate::clients::Principal;
+use crate::completions::{FileSearch, FoundFile};
 
 /// One connection of one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,6 +66,21 @@ pub enum Input {
         channel: Uri,
         /// What was read.
         loaded: Loaded,
+    },
+    /// Files were looked for.
+    FilesFound {
+        /// The search.
+        search: Box<FileSearch>,
+        /// What was found, best first.
+        files: Vec<FoundFile>,
+    },
+    /// The patience with a client that runs a tool call is over. If it has not
+    /// said anything about it since, it will not.
+    StillSilent {
+        /// The session.
+        session: Uri,
+        /// What the session said of the call when it became patient.
+        call: Arc<SessionInputRequest>,
     },
     /// A while has passed. What nobody looks at is let go from memory; the
     /// log has it.

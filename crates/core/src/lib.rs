@@ -13,12 +13,14 @@
 //! client's action, `react` what follows from one.
 
 pub mod agent;
+mod agent_events;
 mod annotations;
 mod attachments;
 mod chats;
 mod client_tools;
 mod clients;
 mod commit;
+mod completions;
 mod configuration;
 mod directories;
 mod dispatch;
@@ -36,15 +38,20 @@ mod policy;
 mod react;
 mod receive;
 mod refusal;
+mod restore;
 mod sessions;
+mod settings;
 mod sources;
 mod subscribe;
 mod summary;
 mod turns;
 pub mod uris;
+mod usage;
 mod waiting;
+mod workers;
 
 pub use clients::{ClientRecord, Principal};
+pub use completions::{FileKind, FileSearch, FoundFile, ITEMS};
 pub use effect::{Answer, Effect, Effects, Recipient, Write};
 pub use env::Env;
 pub use host::{Config, Host, Remembered, StoredChannel};

@@ -64,7 +64,10 @@ fn is_quiet(channel: &Channel) -> bool {
         return true;
     };
     let at_rest = match &loaded.state {
-        ChannelState::Chat(chat) => chat.active_turn.is_none(),
+        ChannelState::Chat(chat) => {
+            let mut work = chat.background_work.iter().flat_map(|work| work.items());
+            chat.active_turn.is_none() && work.next().is_none()
+        }
         ChannelState::Session(session) => session.lifecycle != SessionLifecycle::Creating,
         ChannelState::Terminal(terminal) => terminal.lifecycle != TerminalLifecycle::Running,
         ChannelState::Annotations(_) => true,

@@ -76,6 +76,14 @@ impl Host {
         if chats.iter().any(busy) {
             return Err(Failure::TurnInProgress(chat.clone()));
         }
+        let at_work = |summary: &Arc<ChatSummary>| {
+            let chat = self.chat(&summary.resource);
+            let work = chat.and_then(|chat| chat.background_work.as_ref());
+            work.is_some_and(|work| work.items().next().is_some())
+        };
+        if chats.iter().any(at_work) {
+            return refuse("something works in the background of this chat");
+        }
         Ok(Party { from, chats })
     }
 

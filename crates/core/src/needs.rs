@@ -93,13 +93,22 @@ impl Host {
                 let channel = match event {
                     AgentEvent::Chat { chat, .. }
                     | AgentEvent::Steered { chat, .. }
+                    | AgentEvent::TurnBegun { chat, .. }
+                    | AgentEvent::WorkerClosed { chat }
                     | AgentEvent::TurnEnded { chat, .. } => chat,
+                    AgentEvent::WorkerOpened(worker) => &worker.parent,
                     AgentEvent::Terminal { terminal, .. } => terminal,
                     AgentEvent::Opened { .. }
                     | AgentEvent::Stopped { .. }
+                    | AgentEvent::Commands { .. }
                     | AgentEvent::TerminalOpened { .. } => session,
                 };
                 (vec![channel.clone()], Extent::Tail)
+            }
+            Input::StillSilent { session, call } => {
+                let chat = call.chat().cloned();
+                let channels = chat.into_iter().chain([session.clone()]);
+                (channels.collect(), Extent::Tail)
             }
             Input::Started
             | Input::Connected { .. }
@@ -107,6 +116,7 @@ impl Host {
             | Input::GraceEnded { .. }
             | Input::Compacted { .. }
             | Input::Restored { .. }
+            | Input::FilesFound { .. }
             | Input::Quiet => (Vec::new(), Extent::Tail),
         }
     }
@@ -149,6 +159,7 @@ impl Host {
             },
             ClientRequest::DisposeChat(params) => vec![params.channel.clone()],
             ClientRequest::FetchTurns(params) => vec![params.channel.clone()],
+            ClientRequest::Completions(params) => vec![params.channel.clone()],
             _ => Vec::new(),
         };
         let windowed = match request {

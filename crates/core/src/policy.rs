@@ -7,6 +7,7 @@
 mod annotations;
 mod chat;
 mod input;
+mod root;
 mod session;
 mod terminal;
 
@@ -18,6 +19,7 @@ use agenthost_protocol::root::{AgentInfo, MultipleWorkingDirectoriesCapability};
 use agenthost_protocol::session::SessionState;
 use agenthost_protocol::uri::Uri;
 
+use crate::completions;
 use crate::env::Env;
 use crate::host::Host;
 use crate::refusal::{Failure, Refusal};
@@ -66,8 +68,8 @@ impl Host {
                 let session = self.owner(channel).unwrap_or(channel);
                 annotations::judge(session, state, action).map(Action::Annotations)
             }
-            (ChannelState::Root(_), Action::Root(_)) => {
-                Err(Refusal::Unsupported("configuration of the host"))
+            (ChannelState::Root(root), Action::Root(action)) => {
+                root::judge(root, action).map(Action::Root)
             }
             _ => Err(Refusal::WrongChannel(info.name)),
         }
@@ -78,7 +80,11 @@ impl Host {
         let mut agents = self.config.agents.iter();
         let found = match name {
             Some(name) => agents.find(|agent| agent.provider == *name),
-            None => agents.next(),
+            None => {
+                let chosen = self.chosen_agent();
+                let fits = |agent: &&AgentInfo| Some(&agent.provider) == chosen.as_ref();
+                agents.clone().find(fits).or_else(|| agents.next())
+            }
         };
         found.ok_or_else(|| {
             let asked = name.map_or("default".to_owned(), ToString::to_string);
@@ -94,6 +100,7 @@ impl Host {
 /// A message of a user, for a model that the agent has.
 pub(crate) fn check_message(agent: Option<&AgentInfo>, message: &Message) -> Result<(), Refusal> {
     from_user(message)?;
+    completions::check_attachments(message)?;
     if let Some(model) = &message.model {
         let mut models = agent.into_iter().flat_map(|agent| &agent.models);
         if !models.any(|known| known.id == model.id) {

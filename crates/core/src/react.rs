@@ -111,6 +111,7 @@ impl Host {
                 self.clear_activity(chat, out);
                 self.sync_chat(chat, out);
                 self.command(chat, cancel, out);
+                self.end_workers(env, chat, out);
             }
             ChatAction::TurnResume(resume) => {
                 let resume = AgentCommand::Resume {
@@ -127,6 +128,7 @@ impl Host {
                     last: cut.turn_id.clone(),
                 };
                 self.command(chat, rewind, out);
+                self.end_workers(env, chat, out);
             }
             ChatAction::ToolCallConfirmed(confirmed)
                 if !confirmed.approved && self.is_running_call(chat, &confirmed.target) =>
@@ -148,6 +150,8 @@ impl Host {
                     }
                 };
                 self.decide(chat, &confirmed.target, decision, out);
+                // What it showed before it was asked about again (TOO-8).
+                self.show_workers(chat, &confirmed.target, out);
             }
             ChatAction::ToolCallComplete(complete) => {
                 let completed = AgentCommand::ToolCompleted {
@@ -192,7 +196,7 @@ impl Host {
 
     /// Tells the agent what the user wants to say to the running turn. While
     /// none runs, it waits (PEN-5, PEN-6).
-    fn steer(&mut self, chat: &Uri, out: &mut Effects) {
+    pub(crate) fn steer(&mut self, chat: &Uri, out: &mut Effects) {
         let Some(state) = self.chat(chat) else {
             return;
         };
@@ -266,7 +270,7 @@ impl Host {
     }
 
     /// New activity has not been seen by anyone.
-    fn mark_unread(&mut self, chat: &Uri, out: &mut Effects) {
+    pub(crate) fn mark_unread(&mut self, chat: &Uri, out: &mut Effects) {
         let Some(session) = self.owner(chat).cloned() else {
             return;
         };

@@ -101,6 +101,9 @@ impl Host {
             ClientRequest::FetchTurns(params) => self.fetch_turns(connection, &params, out),
             ClientRequest::ResolveSessionConfig(params) => self.resolve_config(&params),
             ClientRequest::SessionConfigCompletions(params) => self.config_completions(&params),
+            ClientRequest::Completions(params) => {
+                return Ok(self.completions(connection, id, &params, out)?);
+            }
             ClientRequest::MoveChat(params) => self.move_chat(env, params, out),
             other => Err(Failure::Unsupported(other.method())),
         }

@@ -100,6 +100,7 @@ impl Host {
         let Some(gone) = self.sessions.remove(session) else {
             return Err(Failure::UnknownSession(session.clone()));
         };
+        self.slash_commands.remove(session);
         if self.opened.remove(session) {
             out.push(Effect::Agent {
                 session: session.clone(),

@@ -31,7 +31,8 @@ impl Host {
             return;
         };
         let mut actions = Vec::new();
-        for entry in entries(state).filter(|entry| chat_of(entry) == Some(chat)) {
+        let mut begun = Vec::new();
+        for entry in entries(state).filter(|entry| entry.chat() == Some(chat)) {
             let still = wanted.iter().any(|other| other.key() == entry.key());
             if let (false, Some(key)) = (still, entry.key()) {
                 let id = InputNeededId::from(key);
@@ -40,12 +41,20 @@ impl Host {
         }
         for entry in wanted {
             if !entries(state).any(|present| *present == entry) {
+                let key = entry.key();
+                let new = !entries(state).any(|present| present.key() == key);
                 let request = Arc::new(entry);
+                if let (true, SessionInputRequest::ToolClientExecution(_)) = (new, &*request) {
+                    begun.push(Arc::clone(&request));
+                }
                 actions.push(SessionAction::InputNeededSet(InputNeededSet { request }));
             }
         }
         for action in actions {
             self.originate(session, action, out);
+        }
+        for call in begun {
+            self.await_call(session, call, out);
         }
     }
 }
@@ -66,16 +75,6 @@ pub(crate) fn matters(action: &ChatAction) -> bool {
 
 fn entries(session: &SessionState) -> impl Iterator<Item = &SessionInputRequest> {
     session.input_needed.iter().flat_map(|list| list.items())
-}
-
-fn chat_of(entry: &SessionInputRequest) -> Option<&Uri> {
-    match entry {
-        SessionInputRequest::ChatInput(entry) => Some(&entry.base.chat),
-        SessionInputRequest::ToolConfirmation(entry) => Some(&entry.base.chat),
-        SessionInputRequest::ToolClientExecution(entry) => Some(&entry.base.chat),
-        SessionInputRequest::ToolAuthentication(entry) => Some(&entry.base.chat),
-        SessionInputRequest::Unknown(_) => None,
-    }
 }
 
 /// Everything that a chat waits for, in order.

@@ -12,13 +12,13 @@ use agenthost_protocol::uri::Uri;
 use agenthost_store::{Appended, Retention, Store, StoreError};
 use axum::extract::ws::Utf8Bytes;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::batch::Batch;
 use crate::connection::Event;
 use crate::deliveries::Deliveries;
+use crate::later::Later;
 use crate::outbox::{Closing, Outgoing, Room};
 
 /// Actions between two looks at what can be forgotten.
@@ -43,7 +43,7 @@ pub(crate) struct Driver {
     pub(crate) from_agents: mpsc::Receiver<Input>,
     pub(crate) deliveries: Deliveries,
     pub(crate) room: Room,
-    pub(crate) timers: JoinSet<Input>,
+    pub(crate) later: Later,
     pub(crate) nonce: u128,
     pub(crate) compacted: ServerSeq,
     /// Whether something was appended since the log was last tidied up.
@@ -67,7 +67,7 @@ impl Driver {
                 input = self.from_agents.recv(), if pause.is_none() => input.map(Event::Input),
                 () = until(pause), if pause.is_some() => continue,
                 () = self.room.notified(), if pause.is_some() => continue,
-                Some(Ok(input)) = self.timers.join_next() => Some(Event::Input(input)),
+                input = self.later.next() => Some(Event::Input(input)),
                 () = self.deliveries.due() => {
                     self.deliveries.flush()?;
                     continue;
@@ -120,7 +120,7 @@ impl Driver {
         // forgotten like any other.
         let grace = self.host.grace();
         for client in self.host.absent_clients() {
-            self.start_grace(client, grace);
+            self.later.after(grace, Input::GraceEnded { client });
         }
         Ok(())
     }
@@ -350,7 +350,17 @@ impl Driver {
             } => {
                 tracing::warn!(%channel, action, reason, "an action was discarded");
             }
-            Effect::StartGrace { client, after } => self.start_grace(client, after),
+            Effect::FindFiles(search) => return Ok(self.later.find(search)),
+            Effect::AwaitCall {
+                session,
+                call,
+                after,
+            } => self
+                .later
+                .after(after, Input::StillSilent { session, call }),
+            Effect::StartGrace { client, after } => {
+                self.later.after(after, Input::GraceEnded { client });
+            }
         }
         Ok(None)
     }
@@ -375,14 +385,6 @@ impl Driver {
     ) -> Result<Outgoing, StoreError> {
         let envelopes = self.store.replay(after, until, channels)?;
         text(crate::encode::replay(id, envelopes, missing))
-    }
-
-    fn start_grace(&mut self, client: agenthost_protocol::ids::ClientId, after: Millis) {
-        let after = Duration::from_millis(u64::try_from(after.0).unwrap_or(0));
-        self.timers.spawn(async move {
-            tokio::time::sleep(after).await;
-            Input::GraceEnded { client }
-        });
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) fn answer(id: &RequestId, answer: &Answer) -> Result<String, encode::
         Answer::MoveChat(result) => encode::success(id, result),
         Answer::ResolveSessionConfig(result) => encode::success(id, result),
         Answer::SessionConfigCompletions(result) => encode::success(id, result),
+        Answer::Completions(result) => encode::success(id, result),
         Answer::Snapshots(result) => {
             encode::success(id, &ReconnectResult::Snapshot(result.clone()))
         }

@@ -21,6 +21,7 @@ mod delivery;
 mod drive;
 mod encode;
 mod gate;
+mod later;
 mod lines;
 mod outbox;
 mod pace;

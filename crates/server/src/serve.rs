@@ -27,6 +27,7 @@ use crate::connection::Event;
 use crate::deliveries::Deliveries;
 use crate::drive::Driver;
 use crate::gate::{self, Gate};
+use crate::later::Later;
 use crate::lines::{self, PrivateSocket};
 use crate::outbox::Room;
 use crate::socket;
@@ -333,7 +334,7 @@ fn driver(
         from_agents,
         deliveries: Deliveries::default(),
         room: Room::default(),
-        timers: JoinSet::new(),
+        later: Later::default(),
         nonce: random(),
         compacted,
         unsettled: false,

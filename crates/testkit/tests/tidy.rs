@@ -27,13 +27,18 @@ const LAYERS: &[Layer] = &[
         tests: &["testkit"],
     },
     Layer {
-        name: "agents",
+        name: "workspace",
         uses: &["protocol", "core"],
         tests: &[],
     },
     Layer {
+        name: "agents",
+        uses: &["protocol", "core", "workspace"],
+        tests: &[],
+    },
+    Layer {
         name: "server",
-        uses: &["protocol", "core", "store", "agents"],
+        uses: &["protocol", "core", "store", "workspace", "agents"],
         tests: &[],
     },
     Layer {
@@ -48,7 +53,14 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "cli",
-        uses: &["protocol", "agents", "store", "server", "client"],
+        uses: &[
+            "protocol",
+            "agents",
+            "store",
+            "workspace",
+            "server",
+            "client",
+        ],
         tests: &[],
     },
     Layer {

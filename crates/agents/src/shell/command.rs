@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use agenthost_protocol::uri::Uri;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use percent_encoding::percent_decode_str;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
@@ -138,13 +136,6 @@ fn take_whole(bytes: &mut Vec<u8>) -> String {
     text
 }
 
-/// The directory that a `file:` URI names.
-pub(super) fn directory(uri: &Uri) -> Option<PathBuf> {
-    let path = uri.as_str().strip_prefix("file://")?;
-    let path = percent_decode_str(path).decode_utf8().ok()?;
-    path.starts_with('/').then(|| PathBuf::from(path.as_ref()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,13 +155,5 @@ mod tests {
         let mut bytes = b"ok \xff\xfe ok \xf0\x9f".to_vec();
         assert_eq!(take_whole(&mut bytes), "ok \u{fffd}\u{fffd} ok ");
         assert_eq!(bytes, b"\xf0\x9f");
-    }
-
-    #[test]
-    fn directories_are_file_uris() {
-        let path = |uri: &str| directory(&Uri::from(uri));
-        assert_eq!(path("file:///tmp/a%20b"), Some(PathBuf::from("/tmp/a b")));
-        assert_eq!(path("file://host/tmp"), None);
-        assert_eq!(path("https://example/tmp"), None);
     }
 }

@@ -19,11 +19,12 @@ use agenthost_protocol::terminal::{
 };
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
+use agenthost_workspace::path_of;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::command::{Running, directory};
+use super::command::Running;
 use crate::agent::{Events, HostGone};
 use crate::mapper::{ToolStart, TurnEvent, TurnMapper};
 
@@ -101,7 +102,7 @@ impl Turn {
     }
 
     async fn run(mut self, call: ToolCallId, line: &str) -> Result<(), HostGone> {
-        let directory = match self.directory.as_ref().map(directory) {
+        let directory = match self.directory.as_ref().map(path_of) {
             Some(None) => {
                 let reason = "the working directory of this session is not a local folder";
                 return self.end(Some(failure("directory", reason))).await;

@@ -135,6 +135,10 @@ fn describe(event: &AgentEvent) -> String {
         AgentEvent::Opened { .. } => "opened".to_owned(),
         AgentEvent::Stopped { error } => format!("stopped: {}", error.message),
         AgentEvent::Steered { id, .. } => format!("steered {id}"),
+        AgentEvent::TurnBegun { turn, .. } => format!("begin {turn}"),
+        AgentEvent::WorkerOpened(worker) => format!("worker {}", worker.title),
+        AgentEvent::WorkerClosed { chat } => format!("close {chat}"),
+        AgentEvent::Commands { commands } => format!("{} commands", commands.len()),
         AgentEvent::TurnEnded { turn, error, .. } => match error {
             None => format!("end {turn}"),
             Some(part) => format!("error {turn}: {}", part.error.message),

@@ -65,7 +65,7 @@ pub(super) fn judge(
         },
         ChatAction::PendingMessageSet(set) => {
             writable(chat)?;
-            from_user(&set.message)?;
+            check_message(place.agent, &set.message)?;
             check_name("waiting message", set.id.as_str())?;
         }
         ChatAction::PendingMessageRemoved(removed) => {

@@ -157,6 +157,7 @@ fn a_client_that_leaves_leaves_no_call_hanging() {
             agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "c", "invocationMessage": "Look", "confirmed": "not-needed"}
                 c1: 10 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"c","invocationMessage":"Look"}
                 c1: 11 s1 session/inputNeededSet {"request":{"kind":"toolClientExecution","id":"execute:c@s1.chat","chat":"s1.chat","turnId":"t1","clientId":"b","toolCall":{"status":"running","toolCallId":"c","toolName":"look","displayName":"Look","contributor":{"kind":"client","clientId":"b"},"invocationMessage":"Look","confirmed":"not-needed"}}}
+                await execute:c@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 1800000
             c1 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "Looked"}}
                 c1: 12 rejected: tool call `c` is not carried out by this client
             c2 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "Looked"}}

@@ -43,7 +43,7 @@ fn a_session_is_configured_as_it_can_be() {
             c1 sessionConfigCompletions {"provider": "roaming", "property": "x"}
                 c1: error -32602 property: there is no `x`
             c1 sessionConfigCompletions {"provider": "roaming", "property": "branch"}
-                c1: 0 values
+                c1: values []
             c1 createSession s1 {"config": {"mode": "do"}}
                 c1: error -32602 config.mode: there is no such property
             c1 createSession s1 {"provider": "roaming", "config": {"mode": "fly"}}

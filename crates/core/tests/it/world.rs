@@ -4,12 +4,12 @@
 //! client is in the log already, comes in order, and only on channels that the
 //! client subscribed to; every request gets one answer.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use agenthost_core::{
-    Answer, Config, ConnectionId, Effect, Effects, Env, Extent, Host, Input, Need, Principal,
-    Received, Write,
+    Answer, Config, ConnectionId, Effect, Effects, Env, Extent, FileSearch, Host, Input, Need,
+    Principal, Received, Write,
 };
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::{ChannelState, Snapshot};
@@ -22,6 +22,7 @@ use agenthost_protocol::root::{
     AgentCapabilities, AgentInfo, MultipleChatsCapability, MultipleWorkingDirectoriesCapability,
 };
 use agenthost_protocol::rpc::{ClientNotification, RequestId};
+use agenthost_protocol::session::SessionInputRequest;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
@@ -33,6 +34,9 @@ pub(crate) struct World {
     pub(crate) clients: BTreeMap<ConnectionId, Mirror>,
     /// What clients knew when their connection ended.
     pub(crate) memories: BTreeMap<ConnectionId, Mirror>,
+    /// What was asked of others and is not done yet.
+    pub(crate) searches: VecDeque<Box<FileSearch>>,
+    pub(crate) awaited: VecDeque<(Uri, Arc<SessionInputRequest>)>,
     pub(crate) now: i64,
     steps: u128,
 }
@@ -111,6 +115,8 @@ impl World {
             log,
             clients: BTreeMap::new(),
             memories: BTreeMap::new(),
+            searches: VecDeque::new(),
+            awaited: VecDeque::new(),
             now: 1_767_603_600_000,
             steps: 0,
         };
@@ -223,7 +229,8 @@ impl World {
                         | Answer::ListSessions(_)
                         | Answer::MoveChat(_)
                         | Answer::ResolveSessionConfig(_)
-                        | Answer::SessionConfigCompletions(_),
+                        | Answer::SessionConfigCompletions(_)
+                        | Answer::Completions(_),
                     )
                     | Err(_) => {}
                 }
@@ -254,6 +261,10 @@ impl World {
             }
             Effect::Close { connection } => {
                 self.clients.get_mut(connection).unwrap().closed = true;
+            }
+            Effect::FindFiles(search) => self.searches.push_back(search.clone()),
+            Effect::AwaitCall { session, call, .. } => {
+                self.awaited.push_back((session.clone(), Arc::clone(call)));
             }
             Effect::Notify { .. }
             | Effect::Agent { .. }
@@ -290,6 +301,8 @@ impl World {
     /// what the clients knew.
     pub(crate) fn restart(&mut self) -> Effects {
         self.memories.append(&mut self.clients);
+        self.searches.clear();
+        self.awaited.clear();
         self.host = Host::new(config(), self.log.remember());
         let mut all = Effects::default();
         self.take(Input::Started, &mut all);

@@ -111,6 +111,17 @@ impl SessionInputRequest {
         }
     }
 
+    /// The chat that it is about, if it says.
+    pub fn chat(&self) -> Option<&Uri> {
+        match self {
+            SessionInputRequest::ChatInput(entry) => Some(&entry.base.chat),
+            SessionInputRequest::ToolConfirmation(entry) => Some(&entry.base.chat),
+            SessionInputRequest::ToolClientExecution(entry) => Some(&entry.base.chat),
+            SessionInputRequest::ToolAuthentication(entry) => Some(&entry.base.chat),
+            SessionInputRequest::Unknown(_) => None,
+        }
+    }
+
     /// Whether it waits for a person rather than for a client's work (AGG-5).
     pub fn awaits_user(&self) -> bool {
         match self {

@@ -1,0 +1,258 @@
+//! What agents do.
+
+use agenthost_protocol::action::{Action, Dispatcher};
+use agenthost_protocol::chat::{
+    ChatAction, ErrorPart, PendingMessageKind, PendingMessageRemoved, ResponsePart,
+};
+use agenthost_protocol::common::ErrorInfo;
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::session::{
+    CreationFailed, Ready, ServerToolsChanged, SessionAction, SessionLifecycle,
+};
+use agenthost_protocol::uri::Uri;
+
+use crate::agent::{AgentEvent, SlashCommand};
+use crate::effect::{Effect, Effects};
+use crate::env::Env;
+use crate::host::Host;
+use crate::waiting;
+
+/// Most commands that an agent can make known.
+const COMMANDS: usize = 500;
+
+impl Host {
+    pub(crate) fn agent_event(
+        &mut self,
+        env: &Env,
+        session: &Uri,
+        event: AgentEvent,
+        out: &mut Effects,
+    ) {
+        match event {
+            AgentEvent::Opened { tools } => {
+                // Opened again after a restart: it has been ready all along.
+                if self.is_creating(session) {
+                    self.originate(session, SessionAction::Ready(Ready {}), out);
+                }
+                if !tools.is_empty() {
+                    let changed = ServerToolsChanged { tools };
+                    self.originate(session, SessionAction::ServerToolsChanged(changed), out);
+                }
+                self.sync_session(session, out);
+            }
+            AgentEvent::Stopped { error } => self.agent_stopped(env, session, error, out),
+            // An agent has no business in the chats of others.
+            AgentEvent::Chat { chat, .. }
+            | AgentEvent::Steered { chat, .. }
+            | AgentEvent::TurnBegun { chat, .. }
+            | AgentEvent::TurnEnded { chat, .. }
+            | AgentEvent::WorkerClosed { chat }
+                if self.owner(&chat) != Some(session) => {}
+            AgentEvent::Chat { chat, action } => self.agent_action(env, &chat, *action, out),
+            AgentEvent::Steered { chat, id } => {
+                let waiting = self
+                    .chat(&chat)
+                    .and_then(|chat| chat.steering_message.as_ref());
+                if waiting.is_some_and(|waiting| waiting.id == id) {
+                    let kind = PendingMessageKind::Steering;
+                    let removed = PendingMessageRemoved { kind, id };
+                    let removed = ChatAction::PendingMessageRemoved(removed);
+                    self.originate(&chat, removed, out);
+                }
+            }
+            AgentEvent::TurnBegun {
+                chat,
+                turn,
+                message,
+            } => self.begin_turn(&chat, turn, message, env, out),
+            AgentEvent::WorkerOpened(worker) => self.open_worker(env, session, *worker, out),
+            AgentEvent::WorkerClosed { chat } => self.close_worker(env, &chat, out),
+            AgentEvent::Commands { commands } => self.learn_commands(session, commands),
+            AgentEvent::TurnEnded { chat, turn, error } => {
+                self.end_turn(env, &chat, &turn, error, out);
+            }
+            AgentEvent::TerminalOpened { terminal, state } => {
+                if !self.channels.contains_key(&terminal) && self.sessions.contains_key(session) {
+                    self.create(&terminal, Some(session), (*state).into(), out);
+                }
+            }
+            AgentEvent::Terminal { terminal, action } => {
+                if self.owner(&terminal) == Some(session) {
+                    self.originate(&terminal, *action, out);
+                    self.trim_terminal(&terminal, out);
+                }
+            }
+        }
+    }
+
+    /// A session that was being created has failed; one that was ready lost
+    /// what was running, and opens its agent again when it is needed.
+    fn agent_stopped(&mut self, env: &Env, session: &Uri, error: ErrorInfo, out: &mut Effects) {
+        self.opened.remove(session);
+        if self.is_creating(session) {
+            let failed = SessionAction::CreationFailed(CreationFailed { error });
+            self.originate(session, failed, out);
+            self.sync_session(session, out);
+            return;
+        }
+        let chats = self.session(session).map(|session| session.chats.clone());
+        for chat in chats.iter().flat_map(|chats| chats.items()) {
+            let turn = self
+                .chat(&chat.resource)
+                .and_then(|chat| chat.active_turn.as_ref());
+            if let Some(turn) = turn.map(|turn| turn.id.clone()) {
+                let part = ErrorPart {
+                    error: error.clone(),
+                    resumable: None,
+                };
+                self.end_turn(env, &chat.resource, &turn, Some(part), out);
+            }
+            self.clear_background(env, &chat.resource, out);
+        }
+    }
+
+    /// What can be completed at the beginning of a message.
+    fn learn_commands(&mut self, session: &Uri, mut commands: Vec<SlashCommand>) {
+        if self.sessions.contains_key(session) {
+            commands.truncate(COMMANDS);
+            self.slash_commands.insert(session.clone(), commands);
+        }
+    }
+
+    fn is_creating(&self, session: &Uri) -> bool {
+        self.session(session)
+            .is_some_and(|session| session.lifecycle == SessionLifecycle::Creating)
+    }
+
+    /// An agent may do what only the host may, and only in a turn that is
+    /// still running: what comes late is dropped (TUR-16).
+    fn agent_action(&mut self, env: &Env, chat: &Uri, mut action: ChatAction, out: &mut Effects) {
+        let agents = action.info().dispatcher == Dispatcher::Host
+            || matches!(
+                action,
+                ChatAction::ToolCallComplete(_) | ChatAction::ToolCallContentChanged(_)
+            );
+        // How a turn ends, what of a chat is loaded and where it may go is the
+        // host's business.
+        let host = matches!(
+            action,
+            ChatAction::TurnComplete(_)
+                | ChatAction::Error(_)
+                | ChatAction::TurnsLoaded(_)
+                | ChatAction::MovableChanged(_)
+        );
+        let late = turn_of(&action).is_some_and(|turn| !self.is_running(chat, turn));
+        if !agents || host || late {
+            return;
+        }
+        if let ChatAction::ResponsePart(added) = &action
+            && has_its_own_action(&added.part)
+        {
+            out.push(Effect::Discarded {
+                channel: chat.clone(),
+                action: action.info().name,
+                reason: "such a part is added by an action of its own".to_owned(),
+            });
+            return;
+        }
+        if let (ChatAction::BackgroundWorkSet(set), Some(session)) = (&action, self.owner(chat))
+            && let Err(reason) = self.check_background(session, &set.work)
+        {
+            out.push(Effect::Discarded {
+                channel: chat.clone(),
+                action: action.info().name,
+                reason,
+            });
+            return;
+        }
+        match &mut action {
+            ChatAction::ToolCallComplete(complete) => self.complete_with_workers(chat, complete),
+            ChatAction::ToolCallContentChanged(change) => {
+                let call = change.target.tool_call_id.clone();
+                self.name_workers(chat, &call, &mut change.content);
+            }
+            _ => {}
+        }
+        let used = match &action {
+            ChatAction::Usage(_) => Some(self.usage_of_turn(chat)),
+            _ => None,
+        };
+        let settles = matches!(action, ChatAction::BackgroundWorkRemoved(_));
+        let matters = waiting::matters(&action);
+        let stamped = matches!(
+            action,
+            ChatAction::ToolCallStart(_) | ChatAction::ToolCallReady(_)
+        );
+        if self.originate(chat, Action::Chat(action), out) {
+            self.sync_chat(chat, out);
+            if matters {
+                self.sync_waiting_of(chat, out);
+            }
+            if stamped {
+                self.fail_stray_calls(env, chat, out);
+            }
+            if let Some(before) = used {
+                self.count_usage(chat, before, out);
+            }
+            if settles {
+                self.end_workers(env, chat, out);
+            }
+        }
+    }
+}
+
+/// Parts that change what a chat waits for are opened by actions that say so
+/// (PRT-5, TUR-8).
+fn has_its_own_action(part: &ResponsePart) -> bool {
+    match part {
+        ResponsePart::ToolCall(_) | ResponsePart::InputRequest(_) | ResponsePart::Error(_) => true,
+        ResponsePart::Markdown(_)
+        | ResponsePart::ContentRef(_)
+        | ResponsePart::Reasoning(_)
+        | ResponsePart::SystemNotification(_)
+        | ResponsePart::Unknown(_) => false,
+    }
+}
+
+/// The turn that an action belongs to, if it belongs to one.
+fn turn_of(action: &ChatAction) -> Option<&TurnId> {
+    match action {
+        ChatAction::Delta(action) => Some(&action.turn_id),
+        ChatAction::ResponsePart(action) => Some(&action.turn_id),
+        ChatAction::Reasoning(action) => Some(&action.turn_id),
+        ChatAction::Usage(action) => Some(&action.turn_id),
+        ChatAction::ToolCallStart(action) => Some(&action.target.turn_id),
+        ChatAction::ToolCallDelta(action) => Some(&action.target.turn_id),
+        ChatAction::ToolCallReady(action) => Some(&action.target.turn_id),
+        ChatAction::ToolCallComplete(action) => Some(&action.target.turn_id),
+        ChatAction::ToolCallContentChanged(action) => Some(&action.target.turn_id),
+        ChatAction::ToolCallAuthRequired(action) => Some(&action.target.turn_id),
+        ChatAction::ToolCallAuthResolved(action) => Some(&action.target.turn_id),
+        ChatAction::TurnStarted(_)
+        | ChatAction::TurnComplete(_)
+        | ChatAction::TurnCancelled(_)
+        | ChatAction::Error(_)
+        | ChatAction::TurnResume(_)
+        | ChatAction::ToolCallConfirmed(_)
+        | ChatAction::ToolCallResultConfirmed(_)
+        | ChatAction::ActivityChanged(_)
+        | ChatAction::BackgroundWorkSet(_)
+        | ChatAction::BackgroundWorkRemoved(_)
+        | ChatAction::MovableChanged(_)
+        | ChatAction::ChangesetsChanged(_)
+        | ChatAction::CanvasesChanged(_)
+        | ChatAction::WorkingDirectorySet(_)
+        | ChatAction::WorkingDirectoryRemoved(_)
+        | ChatAction::PendingMessageSet(_)
+        | ChatAction::PendingMessageRemoved(_)
+        | ChatAction::QueuedMessagesReordered(_)
+        | ChatAction::DraftChanged(_)
+        | ChatAction::IsReadChanged(_)
+        | ChatAction::IsArchivedChanged(_)
+        | ChatAction::InputRequested(_)
+        | ChatAction::InputAnswerChanged(_)
+        | ChatAction::InputCompleted(_)
+        | ChatAction::Truncated(_)
+        | ChatAction::TurnsLoaded(_) => None,
+    }
+}

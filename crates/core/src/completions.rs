@@ -1,0 +1,320 @@
+//! What could stand in a message that is being written.
+//!
+//! Commands of the agent are known here and answered at once. Files are not:
+//! somebody else looks for them, and comes back with what was found.
+
+use std::ops::Range;
+
+use agenthost_protocol::chat::{
+    Attachment, AttachmentBase, CompletionItem, CompletionKind, CompletionsParams,
+    CompletionsResult, Message, ResourceAttachment, SimpleAttachment,
+};
+use agenthost_protocol::common::{ContentRef, Meta};
+use agenthost_protocol::rpc::RequestId;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Json;
+
+use crate::agent::SlashCommand;
+use crate::effect::{Answer, Effect, Effects};
+use crate::host::Host;
+use crate::input::ConnectionId;
+use crate::refusal::{Failure, Refusal};
+
+/// Begins the name of a file.
+const FILE: char = '@';
+
+/// Begins the name of a command, at the beginning of a message.
+const COMMAND: char = '/';
+
+/// Most items of an answer.
+pub const ITEMS: usize = 50;
+
+/// Marks an attachment as the host's own; it comes back with the message
+/// (CMP-5).
+const MARK: &str = "agenthost.command";
+
+/// A search for files whose names fit what was typed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileSearch {
+    /// Who asked.
+    pub connection: ConnectionId,
+    /// What has to be answered.
+    pub id: RequestId,
+    /// Where to look.
+    pub directories: Vec<Uri>,
+    /// What was typed of the name.
+    pub query: String,
+    /// Where it stands in the message, in UTF-16 code units.
+    pub range: Range<u64>,
+}
+
+/// A file or a directory that fits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundFile {
+    /// Its address.
+    pub uri: Uri,
+    /// Its path from the directory that was searched.
+    pub path: String,
+    /// What it is.
+    pub kind: FileKind,
+}
+
+/// What stands in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// Something with content.
+    File,
+    /// Something with files in it.
+    Directory,
+}
+
+/// The characters after which a client should ask.
+pub(crate) fn triggers() -> Vec<String> {
+    vec![FILE.to_string(), COMMAND.to_string()]
+}
+
+impl Host {
+    /// Answers now or, if files are wanted, later; `None` then.
+    pub(crate) fn completions(
+        &mut self,
+        connection: ConnectionId,
+        id: &RequestId,
+        params: &CompletionsParams,
+        out: &mut Effects,
+    ) -> Result<Option<Answer>, Failure> {
+        let unknown = || Failure::UnknownSession(params.channel.clone());
+        let chat = self.chat(&params.channel).ok_or_else(unknown)?;
+        let session = self.owner(&params.channel).cloned().ok_or_else(unknown)?;
+        let typed = read(&params.text, params.offset)?;
+        let typed = match &params.kind {
+            CompletionKind::UserMessage => typed,
+            // Of a newer version (CMP-4).
+            CompletionKind::Unknown(_) => None,
+        };
+        let Some(typed) = typed else {
+            return Ok(Some(answer(Vec::new())));
+        };
+        if typed.trigger == COMMAND {
+            // After a restart it has not said yet what it can do.
+            self.open_agent(&session, out);
+            return Ok(Some(answer(self.commands_like(&session, &typed))));
+        }
+        let own = chat.summary.working_directories.clone();
+        let directories = own.or_else(|| {
+            let session = self.session(&session)?;
+            session.metadata.working_directories.clone()
+        });
+        out.push(Effect::FindFiles(Box::new(FileSearch {
+            connection,
+            id: id.clone(),
+            directories: directories.unwrap_or_default(),
+            query: typed.query.to_owned(),
+            range: typed.range,
+        })));
+        Ok(None)
+    }
+
+    /// Answers with the files that were found. Whoever asked may be gone.
+    pub(crate) fn files_found(
+        &self,
+        search: &FileSearch,
+        files: Vec<FoundFile>,
+        out: &mut Effects,
+    ) {
+        if !self.clients.connections.contains_key(&search.connection) {
+            return;
+        }
+        let files = files.into_iter().take(ITEMS);
+        let items = files.map(|file| file_item(file, &search.range));
+        out.answer(search.connection, &search.id, answer(items.collect()));
+    }
+
+    fn commands_like(&self, session: &Uri, typed: &Typed<'_>) -> Vec<CompletionItem> {
+        let commands = self.slash_commands.get(session).into_iter().flatten();
+        let query = typed.query.to_lowercase();
+        let mut fitting: Vec<_> = commands
+            .filter_map(|command| Some((command.name.to_lowercase().find(&query)?, command)))
+            .collect();
+        // Those that begin with it first, in the agent's order otherwise.
+        fitting.sort_by_key(|(found, _)| *found != 0);
+        let fitting = fitting.into_iter().take(ITEMS);
+        fitting
+            .map(|(_, command)| command_item(command, &typed.range))
+            .collect()
+    }
+}
+
+/// A client can't leave it to the host what the model sees of something that
+/// the host has never heard of (CMP-6).
+pub(crate) fn check_attachments(message: &Message) -> Result<(), Refusal> {
+    for attachment in message.attachments.iter().flatten() {
+        if let Attachment::Simple(simple) = attachment {
+            let meta = simple.base.meta.as_ref();
+            let ours = meta.is_some_and(|meta| meta.contains_key(MARK));
+            if simple.model_representation.is_none() && !ours {
+                let label: String = simple.base.label.chars().take(60).collect();
+                let reason = format!("attachment `{label}`: modelRepresentation is missing");
+                return Err(Refusal::Invalid(reason));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What stands before the cursor, if it asks for something.
+struct Typed<'a> {
+    trigger: char,
+    query: &'a str,
+    range: Range<u64>,
+}
+
+/// Reads back from the cursor to the character that asks for something. Places
+/// are counted as clients count them, in UTF-16 code units (CMP-2, CMP-3).
+fn read(text: &str, offset: u64) -> Result<Option<Typed<'_>>, Failure> {
+    let Some(before) = up_to(text, offset) else {
+        let reason = "offset: expected a place between two characters of the text";
+        return Err(Failure::InvalidParams(reason.to_owned()));
+    };
+    let word = before.rfind(char::is_whitespace).map_or(before, |space| {
+        before
+            .get(space..)
+            .unwrap_or_default()
+            .trim_start_matches(char::is_whitespace)
+    });
+    let first = before.len() - word.len();
+    let starts_message = before.get(..first).unwrap_or_default().trim().is_empty();
+    if let Some(query) = word.strip_prefix(COMMAND).filter(|_| starts_message) {
+        return Ok(Some(typed(before, query, offset, COMMAND)));
+    }
+    let Some(at) = word.rfind(FILE) else {
+        return Ok(None);
+    };
+    let (head, tail) = word.split_at(at);
+    // Inside of a word it is part of an address of somebody.
+    if head.ends_with(char::is_alphanumeric) {
+        return Ok(None);
+    }
+    let query = tail.strip_prefix(FILE).unwrap_or_default();
+    Ok(Some(typed(before, query, offset, FILE)))
+}
+
+fn typed<'a>(before: &str, query: &'a str, offset: u64, trigger: char) -> Typed<'a> {
+    let kept = before.len() - query.len() - trigger.len_utf8();
+    let start = before.get(..kept).map_or(0, utf16);
+    Typed {
+        trigger,
+        query,
+        range: start..offset,
+    }
+}
+
+fn utf16(text: &str) -> u64 {
+    text.chars().map(|c| c.len_utf16() as u64).sum()
+}
+
+/// The text before a place; `None` if it is outside, or inside a character.
+fn up_to(text: &str, offset: u64) -> Option<&str> {
+    let mut units = 0;
+    for (index, c) in text.char_indices() {
+        if units >= offset {
+            return (units == offset).then(|| text.get(..index)).flatten();
+        }
+        units += c.len_utf16() as u64;
+    }
+    (units == offset).then_some(text)
+}
+
+fn answer(items: Vec<CompletionItem>) -> Answer {
+    Answer::Completions(CompletionsResult { items })
+}
+
+fn command_item(command: &SlashCommand, range: &Range<u64>) -> CompletionItem {
+    let mut mark = Meta::default();
+    mark.insert(MARK.to_owned(), Json::from(command.name.clone()));
+    let text = format!("{COMMAND}{}", command.name);
+    let label = match command.description.as_str() {
+        "" => text.clone(),
+        description => format!("{text}: {description}"),
+    };
+    let attachment = SimpleAttachment {
+        base: AttachmentBase {
+            label,
+            range: None,
+            display_kind: Some("command".to_owned()),
+            meta: Some(mark),
+        },
+        model_representation: None,
+    };
+    item(text, range, Attachment::Simple(attachment))
+}
+
+fn file_item(file: FoundFile, range: &Range<u64>) -> CompletionItem {
+    let (kind, end) = match file.kind {
+        FileKind::File => ("document", ""),
+        FileKind::Directory => ("directory", "/"),
+    };
+    let text = format!("{FILE}{}{end}", file.path);
+    let attachment = ResourceAttachment {
+        base: AttachmentBase {
+            label: file.path,
+            range: None,
+            display_kind: Some(kind.to_owned()),
+            meta: None,
+        },
+        content: ContentRef {
+            uri: file.uri,
+            size_hint: None,
+            content_type: None,
+            nonce: None,
+        },
+        selection: None,
+    };
+    item(text, range, Attachment::Resource(attachment))
+}
+
+fn item(insert_text: String, range: &Range<u64>, attachment: Attachment) -> CompletionItem {
+    CompletionItem {
+        insert_text,
+        range_start: Some(range.start),
+        range_end: Some(range.end),
+        attachment,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed_in(text: &str, offset: u64) -> Option<(char, String, Range<u64>)> {
+        let typed = read(text, offset).ok()??;
+        Some((typed.trigger, typed.query.to_owned(), typed.range))
+    }
+
+    #[test]
+    fn places_are_utf16() {
+        let found = typed_in("🦀é @src/mä and", 11);
+        assert_eq!(found, Some(('@', "src/mä".to_owned(), 4..11)));
+        assert!(read("🦀", 1).is_err(), "inside a character");
+        assert!(read("🦀", 3).is_err(), "behind the end");
+        assert!(read("", u64::MAX).is_err());
+        assert_eq!(typed_in("", 0), None);
+    }
+
+    #[test]
+    fn what_asks_for_something() {
+        let whole = |text: &str| typed_in(text, utf16(text));
+        assert_eq!(whole("/"), Some(('/', String::new(), 0..1)));
+        assert_eq!(whole("  /fix"), Some(('/', "fix".to_owned(), 2..6)));
+        assert_eq!(whole("see (@a"), Some(('@', "a".to_owned(), 5..7)));
+        assert_eq!(whole("@"), Some(('@', String::new(), 0..1)));
+        for nothing in [
+            "me@example",
+            "look at /etc",
+            "@a b",
+            "plain",
+            "a\u{3000}/x y",
+        ] {
+            assert_eq!(whole(nothing), None, "{nothing}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Actions on the host itself.
+
+use agenthost_protocol::root::{RootAction, RootConfigChanged, RootConfigState, RootState};
+
+use crate::refusal::Refusal;
+use crate::settings;
+
+pub(super) fn judge(root: &RootState, action: RootAction) -> Result<RootAction, Refusal> {
+    match &action {
+        RootAction::ConfigChanged(change) => match &root.config {
+            Some(config) => configurable(config, change)?,
+            None => return Err(Refusal::Unsupported("configuration of the host")),
+        },
+        RootAction::AgentsChanged(_)
+        | RootAction::ActiveSessionsChanged(_)
+        | RootAction::TerminalsChanged(_) => {
+            return Err(Refusal::HostOnly(action.info().name));
+        }
+    }
+    Ok(action)
+}
+
+/// Only what there is, only to what fits, and nothing that is only shown.
+fn configurable(config: &RootConfigState, change: &RootConfigChanged) -> Result<(), Refusal> {
+    let invalid = |key: &str, problem: &str| {
+        let key: String = key.chars().take(60).collect();
+        Refusal::Invalid(format!("`{key}`: {problem}"))
+    };
+    let shown_only = |key: &str| {
+        let property = config.schema.properties.get(key);
+        property.is_some_and(|property| property.read_only == Some(true))
+    };
+    for (key, value) in &change.config {
+        settings::check(&config.schema, key, value).map_err(|problem| invalid(key, &problem))?;
+        if shown_only(key) && config.values.get(key) != Some(value) {
+            return Err(invalid(key, "can't be changed"));
+        }
+    }
+    if change.replace != Some(true) {
+        return Ok(());
+    }
+    let required = config.schema.required.iter().flatten();
+    let fixed = config.values.keys().filter(|key| shown_only(key));
+    let mut needed = required.chain(fixed);
+    match needed.find(|key| !change.config.contains_key(*key)) {
+        Some(key) => Err(invalid(key, "can't be left out")),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agenthost_protocol::wire;
+
+    use super::*;
+
+    /// No setting of the host is shown only, or needed, today: the rules for
+    /// them are those of the protocol.
+    #[test]
+    fn what_is_shown_only_stays() {
+        let config: RootConfigState = wire::from_str(
+            r#"{"schema": {"type": "object", "required": ["b"], "properties": {
+                "a": {"type": "string", "title": "A", "readOnly": true},
+                "b": {"type": "boolean", "title": "B"}}},
+                "values": {"a": "x", "b": true}}"#,
+        )
+        .unwrap_or_else(|error| panic!("{error}"));
+        let judge = |change: &str| {
+            let change = wire::from_str(change).unwrap_or_else(|error| panic!("{error}"));
+            configurable(&config, &change).map_err(|refusal| refusal.to_string())
+        };
+        assert_eq!(judge(r#"{"config": {"b": false}}"#), Ok(()));
+        assert_eq!(
+            judge(r#"{"config": {"a": "x", "b": false}, "replace": true}"#),
+            Ok(())
+        );
+        let refused = [
+            (r#"{"config": {"a": "y"}}"#, "`a`: can't be changed"),
+            (
+                r#"{"config": {"b": 1}}"#,
+                "`b`: expected a value of type boolean",
+            ),
+            (r#"{"config": {"c": 1}}"#, "`c`: there is no such setting"),
+            (
+                r#"{"config": {"b": true}, "replace": true}"#,
+                "`a`: can't be left out",
+            ),
+            (
+                r#"{"config": {"a": "x"}, "replace": true}"#,
+                "`b`: can't be left out",
+            ),
+        ];
+        for (change, reason) in refused {
+            assert_eq!(judge(change), Err(reason.to_owned()), "{change}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What can be configured about the host by its clients.
+//!
+//! The values are kept in the host's own state, and only those that somebody
+//! chose. What can be chosen comes with the program and its agents, so it is
+//! brought up to date at every start.
+
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::common::{ConfigPropertySchema, ConfigSchema};
+use agenthost_protocol::ids::ProviderId;
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::root::{AgentInfo, RootAction, RootConfigChanged, RootConfigState};
+use agenthost_protocol::uri::{RootChannel, Uri};
+use agenthost_protocol::wire::{Json, Object};
+
+use crate::configuration::check_value;
+use crate::effect::{Effects, Write};
+use crate::host::Host;
+
+/// The agent of sessions that name none.
+const DEFAULT_AGENT: &str = "defaultAgent";
+
+/// How many seconds a client may be silent about a tool that it runs.
+const TOOL_TIMEOUT: &str = "clientToolTimeout";
+
+/// Long enough for a person who is asked by the client.
+const DEFAULT_TOOL_TIMEOUT: u64 = 1_800;
+
+impl Host {
+    /// What somebody chose, or what is true without that.
+    fn setting(&self, key: &str) -> Option<&Json> {
+        let root = Uri::from(RootChannel);
+        let Some(ChannelState::Root(root)) = self.state(&root) else {
+            return None;
+        };
+        let config = root.config.as_ref()?;
+        let property = || config.schema.properties.get(key)?.default.as_ref();
+        config.values.get(key).or_else(property)
+    }
+
+    /// The agent of sessions that name none, if somebody chose one.
+    pub(crate) fn chosen_agent(&self) -> Option<ProviderId> {
+        Some(ProviderId::from(self.setting(DEFAULT_AGENT)?.as_str()?))
+    }
+
+    /// How long a client may be silent about a tool that it runs (CLT-5).
+    pub(crate) fn tool_patience(&self) -> Option<Millis> {
+        let seconds = self.setting(TOOL_TIMEOUT)?.as_u64()?;
+        let seconds = i64::try_from(seconds).ok().filter(|seconds| *seconds > 0)?;
+        Some(Millis(seconds.saturating_mul(1_000)))
+    }
+
+    /// Brings what can be configured up to date with the program. No action
+    /// can say so (ROOT-20): clients that were here see it in their next
+    /// snapshot. Values that no longer fit are dropped, by an action.
+    pub(crate) fn refresh_settings(&mut self, out: &mut Effects) {
+        let channel = Uri::from(RootChannel);
+        let Some(ChannelState::Root(root)) = self.state(&channel) else {
+            return;
+        };
+        let schema = schema(&self.config.agents);
+        let before = root.config.as_ref();
+        let values = before
+            .map(|config| config.values.clone())
+            .unwrap_or_default();
+        let fitting: Object = values
+            .clone()
+            .into_iter()
+            .filter(|(key, value)| check(&schema, key, value).is_ok())
+            .collect();
+        if before.is_none_or(|config| config.schema != schema) {
+            let mut root = (**root).clone();
+            root.config = Some(RootConfigState {
+                schema,
+                values: values.clone(),
+            });
+            let seq = self.seq;
+            let subscribers = self.channels.remove(&channel);
+            debug_assert!(subscribers.is_none_or(|channel| channel.subscribers.is_empty()));
+            out.write(Write::Removed {
+                channel: channel.clone(),
+                seq,
+            });
+            self.create(&channel, None, root.into(), out);
+        }
+        if fitting != values {
+            let changed = RootAction::ConfigChanged(RootConfigChanged {
+                config: fitting,
+                replace: Some(true),
+            });
+            self.originate(&channel, changed, out);
+        }
+    }
+}
+
+/// Whether a value is one that the host can work with; if not, why.
+pub(crate) fn check(schema: &ConfigSchema, key: &str, value: &Json) -> Result<(), String> {
+    let Some(property) = schema.properties.get(key) else {
+        return Err("there is no such setting".to_owned());
+    };
+    check_value(property, value)?;
+    if key == TOOL_TIMEOUT && value.as_u64().is_none() {
+        return Err("expected a whole number of seconds".to_owned());
+    }
+    Ok(())
+}
+
+/// All settings there are.
+pub(crate) fn schema(agents: &[AgentInfo]) -> ConfigSchema {
+    let names = agents.iter().map(|agent| agent.provider.as_str());
+    let labels = agents.iter().map(|agent| agent.display_name.clone());
+    let agent = ConfigPropertySchema {
+        description: Some("Works for sessions that name no agent.".to_owned()),
+        default: names.clone().next().map(Json::from),
+        r#enum: Some(names.map(Json::from).collect()),
+        enum_labels: Some(labels.collect()),
+        ..property("string", "Default agent")
+    };
+    let patience = ConfigPropertySchema {
+        description: Some(
+            "Seconds until a tool call of which its client says nothing counts as failed. \
+             0: never."
+                .to_owned(),
+        ),
+        default: Some(Json::from(DEFAULT_TOOL_TIMEOUT)),
+        ..property("number", "Patience with tools of clients")
+    };
+    ConfigSchema {
+        r#type: "object".to_owned(),
+        properties: [
+            (DEFAULT_AGENT.to_owned(), agent),
+            (TOOL_TIMEOUT.to_owned(), patience),
+        ]
+        .into_iter()
+        .collect(),
+        required: None,
+    }
+}
+
+fn property(kind: &str, title: &str) -> ConfigPropertySchema {
+    ConfigPropertySchema {
+        r#type: kind.to_owned(),
+        title: title.to_owned(),
+        description: None,
+        default: None,
+        r#enum: None,
+        enum_labels: None,
+        enum_descriptions: None,
+        read_only: None,
+        items: None,
+        min_items: None,
+        max_items: None,
+        properties: None,
+        required: None,
+        additional_properties: None,
+    }
+}

@@ -1,0 +1,81 @@
+//! What a session has used up so far, and each of its chats.
+//!
+//! The protocol counts by turn. The totals are in the `_meta` of the session,
+//! under a name of ours, and count what was used: cutting turns off, ending a
+//! chat or moving it away does not make it unused.
+
+use agenthost_protocol::common::{Meta, UsageInfo};
+use agenthost_protocol::session::{MetaChanged, SessionAction};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::{Json, Object};
+
+use crate::effect::Effects;
+use crate::host::Host;
+
+/// Where the totals are.
+const TOTALS: &str = "agenthost.usage";
+
+/// Where the totals by chat are, among them.
+const CHATS: &str = "chats";
+
+impl Host {
+    /// What the running turn of a chat has used so far.
+    pub(crate) fn usage_of_turn(&self, chat: &Uri) -> Option<UsageInfo> {
+        self.chat(chat)?.active_turn.as_ref()?.usage.clone()
+    }
+
+    /// Counts what a turn has used since it was last looked at.
+    pub(crate) fn count_usage(&mut self, chat: &Uri, before: Option<UsageInfo>, out: &mut Effects) {
+        let Some(session) = self.owner(chat).cloned() else {
+            return;
+        };
+        let (Some(after), Some(state)) = (self.usage_of_turn(chat), self.session(&session)) else {
+            return;
+        };
+        let mut meta = state.meta.clone().unwrap_or_default();
+        let mut totals = object(meta.remove(TOTALS));
+        let mut chats = object(totals.remove(CHATS));
+        chats.retain(|chat, _| {
+            let mut known = state.chats.items();
+            known.any(|known| known.resource.as_str() == chat)
+        });
+        let mut of_chat = object(chats.remove(chat.as_str()));
+        for counts in [&mut totals, &mut of_chat] {
+            add(counts, before.as_ref(), &after);
+        }
+        chats.insert(chat.to_string(), Json::Object(of_chat));
+        totals.insert(CHATS.to_owned(), Json::Object(chats));
+        meta.insert(TOTALS.to_owned(), Json::Object(totals));
+        let meta: Option<Meta> = Some(meta);
+        if self
+            .session(&session)
+            .is_some_and(|state| state.meta != meta)
+        {
+            let changed = SessionAction::MetaChanged(MetaChanged { meta });
+            self.originate(&session, changed, out);
+        }
+    }
+}
+
+/// Adds what is new. An agent that corrects itself downwards is believed.
+fn add(counts: &mut Object, before: Option<&UsageInfo>, after: &UsageInfo) {
+    let kinds: [(&str, fn(&UsageInfo) -> Option<u64>); 3] = [
+        ("inputTokens", |usage| usage.input_tokens),
+        ("outputTokens", |usage| usage.output_tokens),
+        ("cacheReadTokens", |usage| usage.cache_read_tokens),
+    ];
+    for (name, of) in kinds {
+        let counted = before.and_then(of).unwrap_or(0);
+        let total = counts.get(name).and_then(Json::as_u64).unwrap_or(0);
+        let total = total.saturating_sub(counted);
+        let total = total.saturating_add(of(after).unwrap_or(counted));
+        counts.insert(name.to_owned(), Json::from(total));
+    }
+}
+
+fn object(json: Option<Json>) -> Object {
+    match json {
+        Some(Json::Object(object)) => object,
+        _ => Object::new(),
+    }
+}

@@ -1,0 +1,304 @@
+//! Chats that agents open for their workers, and work in the background.
+//!
+//! A worker's chat names the tool call that spawned it, and the call names the
+//! chat (CHT-16): the host sees to both. A worker runs for as long as the turn
+//! of that call does, unless the chat lists it as background work (BGW-4).
+
+use std::sync::Arc;
+
+use agenthost_protocol::chat::{
+    BackgroundWork, BackgroundWorkRemoved, ChatAction, ChatOrigin, ChatState, ChatSummary, Message,
+    MessageKind, ResponsePart, ToolCall, ToolCallComplete, ToolCallContentChanged, ToolCallTarget,
+    ToolOrigin, ToolResultContent, ToolResultSubagent, TurnStarted,
+};
+use agenthost_protocol::ids::{BackgroundWorkId, ToolCallId, TurnId};
+use agenthost_protocol::session::{ChatAdded, SessionAction};
+use agenthost_protocol::uri::Uri;
+
+use crate::agent::{AgentCommand, Worker};
+use crate::chats::{new_chat, new_summary};
+use crate::effect::{Effect, Effects};
+use crate::env::Env;
+use crate::host::Host;
+use crate::uris;
+
+impl Host {
+    /// An agent opens a chat for a worker. What makes no sense is reported and
+    /// does not happen.
+    pub(crate) fn open_worker(
+        &mut self,
+        env: &Env,
+        session: &Uri,
+        worker: Worker,
+        out: &mut Effects,
+    ) {
+        let target = self.spawning_call(session, &worker);
+        let target = match target {
+            Ok(target) => target,
+            Err(reason) => {
+                out.push(Effect::Discarded {
+                    channel: worker.chat,
+                    action: "a chat for a worker",
+                    reason,
+                });
+                return;
+            }
+        };
+        let summary = ChatSummary {
+            title: worker.title,
+            origin: Some(ChatOrigin::Tool(ToolOrigin {
+                chat: worker.parent.clone(),
+                tool_call_id: worker.call,
+            })),
+            interactivity: Some(worker.interactivity),
+            movable: Some(false),
+            ..new_summary(env, worker.chat.clone())
+        };
+        let state = new_chat(summary.clone());
+        self.create(&worker.chat, Some(session), state.into(), out);
+        let added = ChatAdded {
+            summary: Arc::new(summary),
+        };
+        self.originate(session, SessionAction::ChatAdded(added), out);
+        self.sync_session(session, out);
+        self.show_workers(&worker.parent, &target, out);
+    }
+
+    /// The call that a worker says it comes from.
+    fn spawning_call(&self, session: &Uri, worker: &Worker) -> Result<ToolCallTarget, String> {
+        if self.channels.contains_key(&worker.chat) {
+            return Err("there is something at this address already".to_owned());
+        }
+        uris::check_chat(&worker.chat).map_err(|failure| failure.to_string())?;
+        let parent = self.chat(&worker.parent);
+        let parent = parent.filter(|_| self.owner(&worker.parent) == Some(session));
+        let turn = parent.and_then(|parent| parent.active_turn.as_ref());
+        let Some(turn) = turn.filter(|_| running_call(parent, &worker.call).is_some()) else {
+            return Err("the call that spawns it does not run".to_owned());
+        };
+        Ok(ToolCallTarget {
+            turn_id: turn.id.clone(),
+            tool_call_id: worker.call.clone(),
+            meta: None,
+        })
+    }
+
+    /// Names its workers in a call that runs, if it does not.
+    pub(crate) fn show_workers(&mut self, chat: &Uri, target: &ToolCallTarget, out: &mut Effects) {
+        let Some(ToolCall::Running(call)) = running_call(self.chat(chat), &target.tool_call_id)
+        else {
+            return;
+        };
+        let before = call.content.clone().unwrap_or_default();
+        let meta = call.head.meta.clone();
+        let mut content = before.clone();
+        self.name_workers(chat, &target.tool_call_id, &mut content);
+        if content != before {
+            let target = ToolCallTarget {
+                meta,
+                ..target.clone()
+            };
+            let changed = ToolCallContentChanged { target, content };
+            let changed = ChatAction::ToolCallContentChanged(changed);
+            self.originate(chat, changed, out);
+        }
+    }
+
+    /// Sees to it that what a call brings back names its workers.
+    pub(crate) fn complete_with_workers(&self, chat: &Uri, complete: &mut ToolCallComplete) {
+        let mut content = complete.result.content.clone().unwrap_or_default();
+        self.name_workers(chat, &complete.target.tool_call_id, &mut content);
+        if !content.is_empty() {
+            complete.result.content = Some(content);
+        }
+    }
+
+    pub(crate) fn name_workers(
+        &self,
+        chat: &Uri,
+        call: &ToolCallId,
+        content: &mut Vec<ToolResultContent>,
+    ) {
+        for worker in self.workers_of(chat) {
+            let of_call = matches!(&worker.origin, Some(ChatOrigin::Tool(origin))
+                if origin.tool_call_id == *call);
+            let named = content.iter().any(|block| {
+                matches!(block, ToolResultContent::Subagent(block) if block.resource == worker.resource)
+            });
+            if of_call && !named {
+                content.push(ToolResultContent::Subagent(ToolResultSubagent {
+                    resource: worker.resource.clone(),
+                    title: worker.title.clone(),
+                    agent_name: None,
+                    description: None,
+                }));
+            }
+        }
+    }
+
+    /// The chats that the calls of a chat spawned.
+    pub(crate) fn workers_of(&self, chat: &Uri) -> Vec<Arc<ChatSummary>> {
+        let session = self.owner(chat).and_then(|session| self.session(session));
+        let chats = session.into_iter().flat_map(|session| session.chats.iter());
+        let is_worker = |summary: &&Arc<ChatSummary>| matches!(&summary.origin, Some(ChatOrigin::Tool(origin)) if origin.chat == *chat);
+        chats.filter(is_worker).cloned().collect()
+    }
+
+    /// Ends what the workers of a chat are doing, unless the call that spawned
+    /// them is still in the running turn or they work in the background.
+    pub(crate) fn end_workers(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
+        for worker in self.workers_of(chat) {
+            let Some(ChatOrigin::Tool(origin)) = &worker.origin else {
+                continue;
+            };
+            let Some(state) = self.chat(chat) else {
+                continue;
+            };
+            let wanted =
+                has_call(state, &origin.tool_call_id) || is_in_background(state, &worker.resource);
+            if !wanted {
+                self.cancel_turn(env, &worker.resource, out);
+            }
+        }
+    }
+
+    /// An agent begins a turn by itself. If the chat can't have one now, the
+    /// agent is told that it is over.
+    pub(crate) fn begin_turn(
+        &mut self,
+        chat: &Uri,
+        turn: TurnId,
+        message: Arc<Message>,
+        env: &Env,
+        out: &mut Effects,
+    ) {
+        let Some(state) = self.chat(chat) else {
+            return;
+        };
+        let used = state.turns.find(|other| other.id == turn).is_some()
+            || self.earlier(chat).contains(&turn);
+        let problem = if state.active_turn.is_some() {
+            Some("another turn is in progress")
+        } else if used || turn.as_str().is_empty() {
+            Some("its turn id is in use")
+        } else if message.origin.kind == MessageKind::User {
+            // Nobody speaks for the user (TUR-3).
+            Some("only a user has messages of kind `user`")
+        } else {
+            None
+        };
+        if let Some(reason) = problem {
+            out.push(Effect::Discarded {
+                channel: chat.clone(),
+                action: "chat/turnStarted",
+                reason: reason.to_owned(),
+            });
+            let chat = chat.clone();
+            let cancel = AgentCommand::Cancel {
+                chat: chat.clone(),
+                turn,
+            };
+            self.command(&chat, cancel, out);
+            return;
+        }
+        let started = ChatAction::TurnStarted(TurnStarted {
+            turn_id: turn,
+            started_at: env.timestamp(),
+            message,
+            queued_message_id: None,
+            meta: None,
+        });
+        self.originate(chat, started, out);
+        self.sync_chat(chat, out);
+        self.mark_unread(chat, out);
+        self.steer(chat, out);
+    }
+
+    /// Whether an entry of background work is about something of this session
+    /// (BGW-2).
+    pub(crate) fn check_background(
+        &self,
+        session: &Uri,
+        work: &BackgroundWork,
+    ) -> Result<(), String> {
+        let named = match work {
+            BackgroundWork::Subagent(work) => Some(&work.chat),
+            BackgroundWork::Shell(work) => work.terminal.as_ref(),
+            BackgroundWork::Unknown(_) => None,
+        };
+        match named {
+            Some(channel) if self.owner(channel) != Some(session) => {
+                Err(format!("there is no `{channel}` in this session"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Nothing works in the background of a chat any more: whatever did it is
+    /// gone.
+    pub(crate) fn clear_background(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
+        self.remove_background(chat, |_| true, out);
+        self.end_workers(env, chat, out);
+    }
+
+    /// A worker that goes does not work in the background of its parent.
+    pub(crate) fn leave_background(&mut self, worker: &Uri, out: &mut Effects) {
+        let origin = self
+            .chat(worker)
+            .and_then(|chat| chat.summary.origin.clone());
+        if let Some(ChatOrigin::Tool(origin)) = origin {
+            self.remove_background(&origin.chat, |work| is_of(work, worker), out);
+        }
+    }
+
+    fn remove_background(
+        &mut self,
+        chat: &Uri,
+        which: impl Fn(&BackgroundWork) -> bool,
+        out: &mut Effects,
+    ) {
+        let state = self.chat(chat);
+        let work = state.and_then(|chat| chat.background_work.as_ref());
+        let ids: Vec<_> = work
+            .into_iter()
+            .flat_map(|work| work.items())
+            .filter(|work| which(work))
+            .filter_map(|work| Some(BackgroundWorkId::from(work.key()?)))
+            .collect();
+        for id in ids {
+            let removed = ChatAction::BackgroundWorkRemoved(BackgroundWorkRemoved { id });
+            self.originate(chat, removed, out);
+        }
+    }
+}
+
+/// Whether a call is in the turn that is running.
+fn has_call(chat: &ChatState, call: &ToolCallId) -> bool {
+    let turn = chat.active_turn.as_ref();
+    turn.is_some_and(|turn| {
+        turn.response_parts
+            .position_of_call(call.as_str())
+            .is_some()
+    })
+}
+
+fn is_in_background(chat: &ChatState, worker: &Uri) -> bool {
+    let mut work = chat.background_work.iter().flat_map(|work| work.items());
+    work.any(|work| is_of(work, worker))
+}
+
+fn is_of(work: &BackgroundWork, worker: &Uri) -> bool {
+    matches!(work, BackgroundWork::Subagent(work) if work.chat == *worker)
+}
+
+/// A call that runs, in the turn that is running.
+fn running_call<'a>(chat: Option<&'a ChatState>, call: &ToolCallId) -> Option<&'a ToolCall> {
+    let parts = &chat?.active_turn.as_ref()?.response_parts;
+    match parts.item(parts.position_of_call(call.as_str())?)? {
+        ResponsePart::ToolCall(part) => match &part.tool_call {
+            running @ ToolCall::Running(_) => Some(running),
+            _ => None,
+        },
+        _ => None,
+    }
+}

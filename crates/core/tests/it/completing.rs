@@ -1,0 +1,219 @@
+//! What could stand in a message, and what is configured about the host.
+
+use expect_test::expect;
+
+use crate::script::{check, run};
+use crate::world::World;
+
+/// CMP-1 to CMP-4: places in UTF-16, files by somebody else, commands at once.
+#[test]
+fn what_could_stand_there() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 createSession s1 {"workingDirectories": ["file:///w"]}
+        - agent s1 opened
+        c1 completions s1.chat {"kind": "userMessage", "text": "🦀 see @ma", "offset": 10}
+        found src/main.rs src/
+        c1 completions s1.chat {"kind": "userMessage", "text": "see @ma", "offset": 4}
+        c1 completions s1.chat {"kind": "userMessage", "text": "🦀", "offset": 1}
+        c1 completions s1.chat {"kind": "userMessage", "text": "🦀", "offset": 3}
+        c1 completions s1.chat {"kind": "userMessage", "text": "🦀", "offset": -1}
+        c1 completions s1.chat {"kind": "somethingNew", "text": "@", "offset": 1}
+        c1 completions s2.chat {"kind": "userMessage", "text": "@", "offset": 1}
+        c1 completions s1 {"kind": "userMessage", "text": "@", "offset": 1}
+        c1 completions s1.chat {"kind": "userMessage", "text": "/", "offset": 1}
+        agent s1 commands review prefix fix
+        c1 completions s1.chat {"kind": "userMessage", "text": "/", "offset": 1}
+        c1 completions s1.chat {"kind": "userMessage", "text": " /FIX", "offset": 5}
+        c1 completions s1.chat {"kind": "userMessage", "text": "not /fix", "offset": 8}
+        "#,
+        expect![[r#"
+            c1 completions s1.chat {"kind": "userMessage", "text": "🦀 see @ma", "offset": 10}
+                find "ma" in [file:///w]
+            found src/main.rs src/
+                c1: items [@src/main.rs for 7..10, @src/ for 7..10]
+            c1 completions s1.chat {"kind": "userMessage", "text": "see @ma", "offset": 4}
+                c1: items []
+            c1 completions s1.chat {"kind": "userMessage", "text": "🦀", "offset": 1}
+                c1: error -32602 offset: expected a place between two characters of the text
+            c1 completions s1.chat {"kind": "userMessage", "text": "🦀", "offset": 3}
+                c1: error -32602 offset: expected a place between two characters of the text
+            c1 completions s1.chat {"kind": "userMessage", "text": "🦀", "offset": -1}
+                c1: error -32602 offset: expected a whole number of at least 0, found -1
+            c1 completions s1.chat {"kind": "somethingNew", "text": "@", "offset": 1}
+                c1: items []
+            c1 completions s2.chat {"kind": "userMessage", "text": "@", "offset": 1}
+                c1: error -32001 there is no session or chat `ahp-chat://default/YWhwLXNlc3Npb246L3My`
+            c1 completions s1 {"kind": "userMessage", "text": "@", "offset": 1}
+                c1: error -32001 there is no session or chat `ahp-session:/s1`
+            c1 completions s1.chat {"kind": "userMessage", "text": "/", "offset": 1}
+                c1: items []
+            agent s1 commands review prefix fix
+                nothing
+            c1 completions s1.chat {"kind": "userMessage", "text": "/", "offset": 1}
+                c1: items [/review for 0..1, /prefix for 0..1, /fix for 0..1]
+            c1 completions s1.chat {"kind": "userMessage", "text": " /FIX", "offset": 5}
+                c1: items [/fix for 1..5, /prefix for 1..5]
+            c1 completions s1.chat {"kind": "userMessage", "text": "not /fix", "offset": 8}
+                c1: items []
+        "#]],
+    );
+}
+
+/// Whoever asked may be gone when the answer is there; after a restart the
+/// agent is opened so that it can say what it understands.
+#[test]
+fn answers_that_come_late() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 createSession s1
+        - agent s1 opened
+        c1 completions s1.chat {"kind": "userMessage", "text": "@", "offset": 1}
+        - c1 leave
+        found a.rs
+        - restart
+        - c2 connect
+        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        c2 completions s1.chat {"kind": "userMessage", "text": "/", "offset": 1}
+        c2 completions s1.chat {"kind": "userMessage", "text": "/", "offset": 1}
+        "#,
+        expect![[r#"
+            c1 completions s1.chat {"kind": "userMessage", "text": "@", "offset": 1}
+                find "" in []
+            found a.rs
+                nothing
+            c2 completions s1.chat {"kind": "userMessage", "text": "/", "offset": 1}
+                agent s1: open
+                c2: items []
+            c2 completions s1.chat {"kind": "userMessage", "text": "/", "offset": 1}
+                c2: items []
+        "#]],
+    );
+}
+
+/// CMP-5, CMP-6: what the model sees is said by whoever made an attachment.
+#[test]
+fn attachments_say_what_they_are() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 createSession s1
+        - agent s1 opened
+        c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "simple", "label": "mine"}]}}
+        c1 ! s1.chat chat/pendingMessageSet {"id": "m", "kind": "queued", "message": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "simple", "label": "mine"}]}}
+        c1 createChat s1 {"chat": "ahp-chat:/1", "initialMessage": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "simple", "label": "mine"}]}}
+        c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "simple", "label": "mine", "modelRepresentation": "x"}, {"type": "simple", "label": "/fix", "_meta": {"agenthost.command": "fix"}}]}}
+        "#,
+        expect![[r#"
+            c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "simple", "label": "mine"}]}}
+                c1: 3 rejected: attachment `mine`: modelRepresentation is missing
+            c1 ! s1.chat chat/pendingMessageSet {"id": "m", "kind": "queued", "message": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "simple", "label": "mine"}]}}
+                c1: 4 rejected: attachment `mine`: modelRepresentation is missing
+            c1 createChat s1 {"chat": "ahp-chat:/1", "initialMessage": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "simple", "label": "mine"}]}}
+                c1: error -32602 attachment `mine`: modelRepresentation is missing
+            c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "simple", "label": "mine", "modelRepresentation": "x"}, {"type": "simple", "label": "/fix", "_meta": {"agenthost.command": "fix"}}]}}
+                agent s1: prompt t1 "go"
+        "#]],
+    );
+}
+
+/// ROOT-20 and the row of `root/configChanged`.
+#[test]
+fn the_host_is_configured_by_its_clients() {
+    let mut world = World::new();
+    let result = run(
+        &mut world,
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 subscribe root
+        c1 ! root root/configChanged {"config": {"colour": "red"}}
+        c1 ! root root/configChanged {"config": {"defaultAgent": "nobody"}}
+        c1 ! root root/configChanged {"config": {"clientToolTimeout": "soon"}}
+        c1 ! root root/configChanged {"config": {"clientToolTimeout": -1.5}}
+        c1 ! s1 root/configChanged {"config": {}}
+        c1 ! root root/agentsChanged {"agents": []}
+        c1 ! root root/configChanged {"config": {"defaultAgent": "other", "clientToolTimeout": 60}}
+        - restart
+        - c2 connect
+        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
+        - c2 createSession s1
+        c2 createChat s1 {"chat": "ahp-chat:/1"}
+        c2 ! root root/configChanged {"config": {}, "replace": true}
+        "#,
+    );
+    world.check_mirrors();
+    expect![[r#"
+        c1 ! root root/configChanged {"config": {"colour": "red"}}
+            c1: 1 rejected: `colour`: there is no such setting
+        c1 ! root root/configChanged {"config": {"defaultAgent": "nobody"}}
+            c1: 2 rejected: `defaultAgent`: expected one of the values that are offered
+        c1 ! root root/configChanged {"config": {"clientToolTimeout": "soon"}}
+            c1: 3 rejected: `clientToolTimeout`: expected a value of type number
+        c1 ! root root/configChanged {"config": {"clientToolTimeout": -1.5}}
+            c1: 4 rejected: `clientToolTimeout`: expected a whole number of seconds
+        c1 ! s1 root/configChanged {"config": {}}
+            nothing
+        c1 ! root root/agentsChanged {"agents": []}
+            c1: 5 rejected: `root/agentsChanged` can only be dispatched by the host
+        c1 ! root root/configChanged {"config": {"defaultAgent": "other", "clientToolTimeout": 60}}
+            c1: 6 root by a root/configChanged {"config":{"defaultAgent":"other","clientToolTimeout":60}}
+        c2 createChat s1 {"chat": "ahp-chat:/1"}
+            c2: error -32602 the session is not ready
+        c2 ! root root/configChanged {"config": {}, "replace": true}
+            nothing"#]].assert_eq(&result);
+    let root = world.log.channels[&crate::script::uri("root")].clone();
+    let root = serde_json::to_value(&root).unwrap();
+    let schema = &root["config"]["schema"]["properties"];
+    assert_eq!(
+        schema["defaultAgent"]["enum"],
+        serde_json::json!(["shell", "other", "roaming"])
+    );
+}
+
+/// What can be configured comes with the program: a host that knows more than
+/// the one before says so, and keeps the values that still fit.
+#[test]
+fn settings_outlive_the_program() {
+    use agenthost_core::Write;
+    use agenthost_protocol::channel::ChannelState;
+    let mut world = World::new();
+    run(
+        &mut world,
+        r#"
+        c1 connect
+        c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        c1 ! root root/configChanged {"config": {"defaultAgent": "other", "clientToolTimeout": 60}}
+        "#,
+    );
+    let root = crate::script::uri("root");
+    let Some(ChannelState::Root(state)) = world.log.channels.get(&root).cloned() else {
+        panic!("there is a root");
+    };
+    // An agent that is gone, and a setting of another version.
+    let mut state = (*state).clone();
+    let config = state.config.as_mut().unwrap();
+    config.schema.properties.shift_remove("clientToolTimeout");
+    config
+        .values
+        .insert("defaultAgent".to_owned(), "gone".into());
+    config.values.insert("old".to_owned(), true.into());
+    world.log.channels.insert(root.clone(), state.into());
+    let effects = world.restart();
+    let created = effects
+        .writes
+        .iter()
+        .any(|write| matches!(write, Write::Created { channel, .. } if *channel == root));
+    assert!(created, "{:?}", effects.writes);
+    world.check_mirrors();
+    let root = serde_json::to_value(&world.log.channels[&root]).unwrap();
+    assert_eq!(
+        root["config"]["values"],
+        serde_json::json!({"clientToolTimeout": 60})
+    );
+}

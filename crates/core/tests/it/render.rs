@@ -1,0 +1,286 @@
+//! What a host does, in text.
+
+use agenthost_core::agent::{AgentCommand, ChatContext};
+use agenthost_core::{Answer, ConnectionId, Effect, Effects, Recipient};
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Json;
+
+use crate::script::uri;
+
+/// The short name of a channel.
+fn short(channel: &Uri) -> String {
+    for session in ["s1", "s2", "s3"] {
+        if *channel == uri(session) {
+            return session.to_owned();
+        }
+        if *channel == uri(&format!("{session}.chat")) {
+            return format!("{session}.chat");
+        }
+    }
+    if channel.as_str() == "ahp-root://" {
+        return "root".to_owned();
+    }
+    channel.to_string()
+}
+
+pub(crate) fn render(effects: &Effects) -> Vec<String> {
+    let mut lines = Vec::new();
+    for effect in &effects.effects {
+        lines.push(match effect {
+            Effect::Reply {
+                connection, answer, ..
+            } => match answer {
+                Ok(answer) => format!("{}: {}", name(connection), render_answer(answer)),
+                Err(error) => format!(
+                    "{}: error {} {}",
+                    name(connection),
+                    error.code.number(),
+                    error.message
+                ),
+            },
+            Effect::Publish { envelope, to } => {
+                let by = envelope.origin.as_ref();
+                let by = by.map_or(String::new(), |by| format!(" by {}", by.client_id));
+                format!(
+                    "{}: {} {}{by} {}",
+                    recipients(to),
+                    envelope.server_seq.0,
+                    short(&envelope.channel),
+                    render_action(&envelope.action)
+                )
+            }
+            Effect::Show {
+                connection,
+                envelope,
+            } => format!(
+                "{}: {} shown {}",
+                name(connection),
+                envelope.server_seq.0,
+                render_action(&envelope.action)
+            ),
+            Effect::Reject {
+                connection,
+                rejection,
+            } => format!(
+                "{}: {} rejected: {}",
+                name(connection),
+                rejection.server_seq.0,
+                rejection.rejection_reason
+            ),
+            Effect::Notify { notification, to } => {
+                let mut params = wire_json(notification.as_ref());
+                params.as_object_mut().unwrap().remove("channel");
+                format!(
+                    "{}: {} {}",
+                    names(to),
+                    notification.method(),
+                    shorten(&params)
+                )
+            }
+            Effect::Close { connection } => format!("close {}", name(connection)),
+            Effect::Agent {
+                session, command, ..
+            } => format!("agent {}: {}", short(session), render_command(command)),
+            Effect::Discarded {
+                channel,
+                action,
+                reason,
+            } => format!("discarded {} {action}: {reason}", short(channel)),
+            Effect::FindFiles(search) => {
+                let names: Vec<_> = search.directories.iter().map(Uri::as_str).collect();
+                format!("find {:?} in [{}]", search.query, names.join(", "))
+            }
+            Effect::AwaitCall { call, after, .. } => {
+                format!("await {} {}", call.key().unwrap(), after.0)
+            }
+            Effect::StartGrace { client, after } => format!("grace {client} {}", after.0),
+        });
+    }
+    if lines.is_empty() {
+        lines.push("nothing".to_owned());
+    }
+    lines
+}
+
+fn wire_json(value: &impl serde::Serialize) -> Json {
+    serde_json::to_value(value).unwrap()
+}
+
+/// JSON with short names of channels.
+fn shorten(json: &Json) -> String {
+    let mut text = json.to_string();
+    for name in ["s1.chat", "s2.chat", "s3.chat", "s1", "s2", "s3"] {
+        text = text.replace(uri(name).as_str(), name);
+    }
+    text
+}
+
+fn render_action(action: &Action) -> String {
+    let mut json = wire_json(action);
+    let name = json["type"].as_str().unwrap().to_owned();
+    json.as_object_mut().unwrap().remove("type");
+    format!("{name} {}", shorten(&json))
+}
+
+fn render_answer(answer: &Answer) -> String {
+    match answer {
+        Answer::Null => "null".to_owned(),
+        Answer::Empty => "{}".to_owned(),
+        Answer::Initialize(result) => {
+            let snapshots = result.snapshots.iter().map(|s| short(&s.resource));
+            format!(
+                "version {} at {} with [{}]",
+                result.protocol_version,
+                result.server_seq.0,
+                snapshots.collect::<Vec<_>>().join(", ")
+            )
+        }
+        Answer::Replay {
+            after,
+            until,
+            channels,
+            missing,
+        } => {
+            let list = |uris: &[Uri]| uris.iter().map(short).collect::<Vec<_>>().join(", ");
+            format!(
+                "replay ({}, {}] of [{}], missing [{}]",
+                after.0,
+                until.0,
+                list(channels),
+                list(missing)
+            )
+        }
+        Answer::Snapshots(result) => {
+            let snapshots = result.snapshots.iter().map(|s| short(&s.resource));
+            format!(
+                "snapshots of [{}]",
+                snapshots.collect::<Vec<_>>().join(", ")
+            )
+        }
+        Answer::Subscribe(result) => {
+            let snapshot = result.snapshot.as_ref().unwrap();
+            let shown = match &snapshot.state {
+                ChannelState::Chat(chat) if chat.turns_next_cursor.is_some() => {
+                    let ids: Vec<_> = chat.turns.items().map(|turn| turn.id.as_str()).collect();
+                    format!(", only [{}]", ids.join(", "))
+                }
+                _ => String::new(),
+            };
+            format!(
+                "snapshot of {} at {}{shown}",
+                short(&snapshot.resource),
+                snapshot.from_seq.0
+            )
+        }
+        Answer::ListSessions(result) => {
+            let items = result.items.iter().map(|item| short(&item.resource));
+            let more = result.next_cursor.as_ref().map_or("", |_| " and more");
+            format!("sessions [{}]{more}", items.collect::<Vec<_>>().join(", "))
+        }
+        Answer::ResolveSessionConfig(result) => {
+            let keys: Vec<_> = result
+                .schema
+                .properties
+                .keys()
+                .map(String::as_str)
+                .collect();
+            format!(
+                "schema of [{}], {}",
+                keys.join(", "),
+                wire_json(&result.values)
+            )
+        }
+        Answer::SessionConfigCompletions(result) => {
+            let values: Vec<_> = result.items.iter().map(|item| &item.value).collect();
+            format!("values {}", serde_json::to_string(&values).unwrap())
+        }
+        Answer::Completions(result) => {
+            let items = result.items.iter().map(|item| {
+                let range = item.range_start.zip(item.range_end);
+                let (start, end) = range.unwrap();
+                format!("{} for {start}..{end}", item.insert_text)
+            });
+            format!("items [{}]", items.collect::<Vec<_>>().join(", "))
+        }
+        Answer::MoveChat(result) => format!("in {}", short(&result.session)),
+    }
+}
+
+fn render_command(command: &AgentCommand) -> String {
+    match command {
+        AgentCommand::Open { .. } => "open".to_owned(),
+        AgentCommand::Prompt { turn, message, .. } => format!("prompt {turn} {:?}", message.text),
+        AgentCommand::Resume { turn, .. } => format!("resume {turn}"),
+        AgentCommand::Cancel { turn, .. } => format!("cancel {turn}"),
+        AgentCommand::Decide { call, decision, .. } => format!("decide {call} {decision:?}"),
+        AgentCommand::Answer {
+            request,
+            response,
+            answers,
+            ..
+        } => {
+            let answers = wire_json(answers);
+            format!("answer {request} {} {answers}", response.as_str())
+        }
+        AgentCommand::OpenChat { chat, context } => match context {
+            ChatContext::Own(turns) => format!("chat {} with {} turns", short(chat), turns.len()),
+            ChatContext::Beside {
+                turns,
+                running,
+                selection,
+            } => {
+                let running = usize::from(running.is_some());
+                let turns = turns.len();
+                format!(
+                    "chat {} beside {turns} turns and {running}, about {selection:?}",
+                    short(chat)
+                )
+            }
+        },
+        AgentCommand::Configure { values } => format!("configure {}", wire_json(values)),
+        AgentCommand::Directories { directories } => {
+            let names: Vec<_> = directories.iter().map(Uri::as_str).collect();
+            format!("directories [{}]", names.join(", "))
+        }
+        AgentCommand::Attached {
+            resource, turns, ..
+        } => {
+            format!("attached {} with {} turns", short(resource), turns.len())
+        }
+        AgentCommand::Steer {
+            turn, id, message, ..
+        } => {
+            format!("steer {turn} by {id} {:?}", message.text)
+        }
+        AgentCommand::CloseChat { chat } => format!("close chat {}", short(chat)),
+        AgentCommand::ToolCompleted { call, result, .. } => {
+            format!("completed {call} {}", result.success)
+        }
+        AgentCommand::ClientTools { clients } => {
+            let tools = clients.iter().flat_map(|client| &client.tools);
+            let names: Vec<_> = tools.map(|tool| tool.name.as_str()).collect();
+            format!("tools [{}]", names.join(", "))
+        }
+        AgentCommand::Rewind { last, .. } => format!("rewind to {last:?}"),
+        AgentCommand::Close => "close".to_owned(),
+    }
+}
+
+fn name(connection: &ConnectionId) -> String {
+    format!("c{}", connection.0)
+}
+
+/// With how long each may be kept waiting, if at all.
+fn recipients(to: &[Recipient]) -> String {
+    let one = |to: &Recipient| match to.patience.0 {
+        0 => name(&to.connection),
+        patience => format!("{} within {patience}", name(&to.connection)),
+    };
+    to.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn names(connections: &[ConnectionId]) -> String {
+    connections.iter().map(name).collect::<Vec<_>>().join(", ")
+}

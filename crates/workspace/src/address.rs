@@ -1,0 +1,57 @@
+//! Which file a URI names.
+
+use std::path::{Path, PathBuf};
+
+use agenthost_protocol::uri::Uri;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// What does not stand for itself in a path of a URI.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
+/// The file that a `file:` URI of this machine names.
+pub fn path_of(uri: &Uri) -> Option<PathBuf> {
+    let path = uri.as_str().strip_prefix("file://")?;
+    let path = percent_decode_str(path).decode_utf8().ok()?;
+    path.starts_with('/').then(|| PathBuf::from(path.as_ref()))
+}
+
+/// The URI of a file; none if its path is not absolute, or not text.
+pub fn uri_of(path: &Path) -> Option<Uri> {
+    let text = path.to_str().filter(|_| path.is_absolute())?;
+    let escaped = utf8_percent_encode(text, ESCAPED);
+    Some(Uri::from(format!("file://{escaped}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_and_back() {
+        for path in ["/", "/tmp/a b", "/tmp/ä#?%20", "/a-b_c.d~e"] {
+            let uri = uri_of(Path::new(path)).unwrap();
+            assert_eq!(path_of(&uri), Some(PathBuf::from(path)), "{uri}");
+        }
+        let uri = uri_of(Path::new("/tmp/a b%")).unwrap();
+        assert_eq!(uri, Uri::from("file:///tmp/a%20b%25"));
+    }
+
+    #[test]
+    fn what_is_not_here() {
+        for uri in [
+            "file://host/tmp",
+            "https://example/tmp",
+            "file:/tmp",
+            "file:///%ff",
+            "",
+        ] {
+            assert_eq!(path_of(&Uri::from(uri)), None, "{uri}");
+        }
+        assert_eq!(uri_of(Path::new("tmp")), None);
+    }
+}

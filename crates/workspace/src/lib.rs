@@ -1,0 +1,16 @@
+//! What agents and their clients work on.
+//!
+//! **What it does.** [`find_files`] looks for files by what was typed of their
+//! names; [`path_of`] and [`uri_of`] say which file a `file:` URI names.
+//!
+//! **What it never does.** It decides nothing about sessions and sends nothing
+//! to anybody: it is asked, and answers. It follows no symbolic link out of
+//! the directories that it is given.
+//!
+//! **Where to start.** [`find_files`].
+
+mod address;
+mod find;
+
+pub use address::{path_of, uri_of};
+pub use find::{Bounds, find_files};

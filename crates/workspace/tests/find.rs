@@ -1,0 +1,108 @@
+//! Files by what was typed of their names.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use agenthost_workspace::{Bounds, find_files, path_of, uri_of};
+use tempfile::TempDir;
+
+const BOUNDS: Bounds = Bounds {
+    items: 10,
+    files: 10_000,
+    time: Duration::from_secs(30),
+};
+
+fn place(files: &[(&str, &str)]) -> TempDir {
+    let place = TempDir::new().unwrap();
+    for (path, content) in files {
+        let path = place.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    place
+}
+
+fn find(place: &Path, query: &str) -> Vec<String> {
+    let found = find_files(&[uri_of(place).unwrap()], query, BOUNDS);
+    for file in &found {
+        assert!(path_of(&file.uri).unwrap().exists(), "{file:?}");
+    }
+    found.into_iter().map(|file| file.path).collect()
+}
+
+#[test]
+fn the_best_first() {
+    let place = place(&[
+        ("src/main.rs", ""),
+        ("src/domain.rs", ""),
+        ("main/readme.md", ""),
+        ("docs/m-a-i-n.md", ""),
+        ("README.md", ""),
+        ("with space & ä.txt", ""),
+    ]);
+    let found = find(place.path(), "main");
+    let expected = [
+        "main",
+        "src/main.rs",
+        "main/readme.md",
+        "src/domain.rs",
+        "docs/m-a-i-n.md",
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(find(place.path(), "src/ma")[0], "src/main.rs");
+    assert_eq!(find(place.path(), "./src/main.rs")[0], "src/main.rs");
+    assert_eq!(find(place.path(), "README")[0], "README.md");
+    assert_eq!(find(place.path(), "with")[0], "with space & ä.txt");
+    assert!(find(place.path(), "nothing like it").is_empty());
+    // Nothing was typed yet: what is at hand, the nearest first.
+    let all = find(place.path(), "");
+    assert_eq!(&all[..4], ["src", "docs", "main", "README.md"]);
+}
+
+#[test]
+fn what_is_ignored_is_not_there() {
+    let place = place(&[
+        (".gitignore", "target\n*.log\n"),
+        ("target/out.rs", ""),
+        ("src/out.rs", ""),
+        ("src/.gitignore", "secret.rs\n"),
+        ("src/secret.rs", ""),
+        ("out.log", ""),
+        (".env", ""),
+        (".git/out", ""),
+    ]);
+    assert_eq!(find(place.path(), "out"), ["src/out.rs"]);
+    assert!(find(place.path(), "secret").is_empty());
+    assert!(find(place.path(), "env").is_empty());
+}
+
+#[test]
+fn links_lead_nowhere() {
+    let outside = place(&[("passwords.txt", "")]);
+    let inside = place(&[("own.txt", "")]);
+    std::os::unix::fs::symlink(outside.path(), inside.path().join("out")).unwrap();
+    std::os::unix::fs::symlink(inside.path(), inside.path().join("loop")).unwrap();
+    assert!(find(inside.path(), "passwords").is_empty());
+    assert_eq!(find(inside.path(), "own"), ["own.txt"]);
+}
+
+#[test]
+fn bounds_are_kept() {
+    let names: Vec<_> = (0..200).map(|i| format!("file-{i:03}")).collect();
+    let files: Vec<_> = names.iter().map(|name| (name.as_str(), "")).collect();
+    let place = place(&files);
+    let uri = uri_of(place.path()).unwrap();
+    assert_eq!(find(place.path(), "file").len(), 10);
+    let few = Bounds { files: 3, ..BOUNDS };
+    assert_eq!(find_files(std::slice::from_ref(&uri), "file", few).len(), 3);
+    let no_time = Bounds {
+        time: Duration::ZERO,
+        ..BOUNDS
+    };
+    assert!(find_files(&[uri], "file", no_time).is_empty());
+    // What is not there, or not a place, has no files.
+    let nowhere = ["file:///does/not/exist", "https://example/", "nonsense"];
+    let nowhere = nowhere.map(agenthost_protocol::uri::Uri::from);
+    assert!(find_files(&nowhere, "", BOUNDS).is_empty());
+}
