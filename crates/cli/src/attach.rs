@@ -17,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::output;
 use crate::place::{Attached, Place, unique};
 use crate::run::folder;
-use crate::talk::ask::{Asker, Taken};
+use crate::talk::ask::{Asker, DECLINE, Taken};
 use crate::talk::show::Show;
 use crate::talk::{self, Typed};
 
@@ -49,9 +49,11 @@ Examples:
 
 const HELP: &[&str] = &[
     "a line is a message; while a turn runs, it is queued",
-    "y, n or a number answers the question that is open",
+    "y, n or a number answers the question that is open; text, if it asks for text",
+    "/decline      declines to answer what the agent asks",
     "/steer TEXT   says something to the running turn",
     "/cancel       ends the running turn (so does Ctrl-C)",
+    "//NAME        a command of the agent, if it has one of this name",
     "/help         this",
     "/quit         leaves; the session goes on (so does the end of input)",
 ];
@@ -84,7 +86,7 @@ async fn talk(client: &mut Client, arguments: &Arguments) -> anyhow::Result<()> 
     let mut typed = Typed::new();
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
     loop {
-        if let Some(ChannelState::Chat(state)) = client.state(&chat) {
+        if let Some(ChannelState::Chat(state)) = client.confirmed(&chat) {
             asker.look(state);
         }
         asker.prompt();
@@ -92,11 +94,12 @@ async fn talk(client: &mut Client, arguments: &Arguments) -> anyhow::Result<()> 
             update = client.next() => {
                 let update = update?;
                 if let Update::Rejected { reason, .. } = &update {
+                    asker.refused();
                     output::note(&format!("refused: {reason}"));
                 }
                 show.update(client, &update).await?;
             }
-            line = typed.next() => {
+            line = typed.next(), if !asker.is_waiting() => {
                 let Some(line) = line else {
                     return show.finish();
                 };
@@ -126,15 +129,19 @@ enum Wish {
 }
 
 fn typed_line(client: &Client, chat: &Uri, asker: &mut Asker, line: &str) -> anyhow::Result<Wish> {
+    let command = line.starts_with('/') && line != DECLINE;
+    if asker.is_asking() && !command {
+        // A question that any text answers takes no messages.
+        match asker.take(line) {
+            Taken::Answer(answer) => return Ok(Wish::Do(answer)),
+            Taken::Unclear if asker.takes_any_text() => return Ok(Wish::Nothing),
+            Taken::Unclear => {}
+        }
+    }
     if line.is_empty() {
         return Ok(Wish::Nothing);
     }
-    if asker.is_asking()
-        && !line.starts_with('/')
-        && let Taken::Answer(answer) = asker.take(line)
-    {
-        return Ok(Wish::Do(Box::new(answer)));
-    }
+    let text = line;
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     let action = match word {
         "/quit" => return Ok(Wish::Leave),
@@ -152,17 +159,35 @@ fn typed_line(client: &Client, chat: &Uri, asker: &mut Asker, line: &str) -> any
             }
         },
         "/steer" => pending(PendingMessageKind::Steering, rest)?,
-        other if other.starts_with('/') && !other.get(1..).unwrap_or_default().contains('/') => {
-            output::note("there is no such command; /help names them");
+        DECLINE => {
+            output::note("no question is open");
             return Ok(Wish::Nothing);
         }
-        _ if running(client, chat).is_some() => {
-            output::note("queued: it goes when the turn is over");
-            pending(PendingMessageKind::Queued, line)?
+        other if is_command(other) => {
+            output::note(
+                "there is no such command; /help names them, and // begins one for the agent",
+            );
+            return Ok(Wish::Nothing);
         }
-        _ => talk::turn(TurnId::from(unique()?), line),
+        _ => {
+            // Two slashes: one for us, one for the agent.
+            let line = line.strip_prefix('/').filter(|_| line.starts_with("//"));
+            let text = line.unwrap_or(text);
+            if running(client, chat).is_some() {
+                output::note("queued: it goes when the turn is over");
+                pending(PendingMessageKind::Queued, text)?
+            } else {
+                talk::turn(TurnId::from(unique()?), text)
+            }
+        }
     };
     Ok(Wish::Do(Box::new(action)))
+}
+
+/// Whether a word is meant as a command: a slash, and no path.
+fn is_command(word: &str) -> bool {
+    word.strip_prefix('/')
+        .is_some_and(|name| !name.contains('/'))
 }
 
 fn pending(kind: PendingMessageKind, text: &str) -> anyhow::Result<ChatAction> {

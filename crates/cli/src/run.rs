@@ -93,17 +93,21 @@ async fn turn(
     show.follow_chat(chat.clone());
     let id = TurnId::from("1");
     let started = talk::turn(id.clone(), &arguments.message);
-    client.dispatch(&chat, started).await?;
+    let begun = client.dispatch(&chat, started).await?;
 
     let mut asker = Asker::default();
     let mut typed = Typed::new();
     let mut interrupted = false;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
     loop {
-        if arguments.yes {
-            while let Some(confirmed) = asker.agree() {
-                client.dispatch(&chat, confirmed).await?;
-            }
+        if let Some(ChannelState::Chat(state)) = client.confirmed(&chat) {
+            asker.look(state);
+        }
+        if arguments.yes
+            && let Some(agreed) = asker.agree()
+        {
+            client.dispatch(&chat, agreed).await?;
+            continue;
         }
         asker.prompt();
         let update = tokio::select! {
@@ -111,7 +115,7 @@ async fn turn(
             line = typed.next(), if asker.is_asking() => {
                 let confirmed = match line {
                     Some(line) => match asker.take(&line) {
-                        Taken::Answer(confirmed) => Some(confirmed),
+                        Taken::Answer(confirmed) => Some(*confirmed),
                         Taken::Unclear => None,
                     },
                     None => {
@@ -139,15 +143,18 @@ async fn turn(
                 continue;
             }
         };
-        if let Update::Rejected { reason, .. } = &update {
-            bail!("the host refused: {reason}");
+        if let Update::Rejected { origin, reason } = &update {
+            // An answer that does not fit can be given again by who gave it.
+            let start = origin.as_ref().map(|origin| origin.client_seq) == Some(begun);
+            if start || arguments.yes {
+                bail!("the host refused: {reason}");
+            }
+            asker.refused();
+            output::note(&format!("refused: {reason}"));
         }
         if let Some(ended) = show.update(client, &update).await? {
             show.finish()?;
             return Ok(ended);
-        }
-        if let Some(ChannelState::Chat(state)) = client.state(&chat) {
-            asker.look(state);
         }
     }
 }

@@ -58,19 +58,25 @@ impl Host {
 }
 
 /// Adds what is new. An agent that corrects itself downwards is believed.
-fn add(counts: &mut Object, before: Option<&UsageInfo>, after: &UsageInfo) {
-    let kinds: [(&str, fn(&UsageInfo) -> Option<u64>); 3] = [
-        ("inputTokens", |usage| usage.input_tokens),
-        ("outputTokens", |usage| usage.output_tokens),
-        ("cacheReadTokens", |usage| usage.cache_read_tokens),
-    ];
-    for (name, of) in kinds {
-        let counted = before.and_then(of).unwrap_or(0);
-        let total = counts.get(name).and_then(Json::as_u64).unwrap_or(0);
+fn add(totals: &mut Object, before: Option<&UsageInfo>, after: &UsageInfo) {
+    let counted = before.map_or([None; 3], counts);
+    for ((name, counted), now) in NAMES.into_iter().zip(counted).zip(counts(after)) {
+        let counted = counted.unwrap_or(0);
+        let total = totals.get(name).and_then(Json::as_u64).unwrap_or(0);
         let total = total.saturating_sub(counted);
-        let total = total.saturating_add(of(after).unwrap_or(counted));
-        counts.insert(name.to_owned(), Json::from(total));
+        let total = total.saturating_add(now.unwrap_or(counted));
+        totals.insert(name.to_owned(), Json::from(total));
     }
+}
+
+const NAMES: [&str; 3] = ["inputTokens", "outputTokens", "cacheReadTokens"];
+
+fn counts(usage: &UsageInfo) -> [Option<u64>; 3] {
+    [
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cache_read_tokens,
+    ]
 }
 
 fn object(json: Option<Json>) -> Object {

@@ -1,14 +1,20 @@
 //! What the tests of agenthost share.
 //!
 //! **What it does.** [`Generator`] makes JSON for any wire type, from the
-//! shape that the type itself declares; [`json`] compares and varies JSON.
+//! shape that the type itself declares; [`json`] compares and varies JSON;
+//! [`ScriptedAgent`] is an agent that does what a script says, with
+//! [`event`] for the lines of it.
 //!
 //! **What it never does.** Nothing of it is part of the product: only
 //! dev-dependencies may name this crate.
 //!
-//! **Where to start.** [`Generator::json`].
+//! **Where to start.** [`Generator::json`], [`ScriptedAgent`].
 
+mod event;
 mod generator;
 pub mod json;
+mod scripted_agent;
 
+pub use event::{Place, event};
 pub use generator::{Generator, Options};
+pub use scripted_agent::ScriptedAgent;

@@ -39,7 +39,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "server",
         uses: &["protocol", "core", "store", "workspace", "agents"],
-        tests: &[],
+        tests: &["testkit"],
     },
     Layer {
         name: "store",
@@ -61,11 +61,11 @@ const LAYERS: &[Layer] = &[
             "server",
             "client",
         ],
-        tests: &[],
+        tests: &["testkit"],
     },
     Layer {
         name: "testkit",
-        uses: &["protocol"],
+        uses: &["protocol", "core", "agents"],
         tests: &[],
     },
 ];

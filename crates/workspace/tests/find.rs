@@ -1,4 +1,9 @@
 //! Files by what was typed of their names.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 use std::fs;
 use std::path::Path;

@@ -1,180 +1,160 @@
 //! Asking the person at the terminal.
 
-use std::collections::{BTreeSet, VecDeque};
+mod confirm;
+mod form;
 
-use agenthost_protocol::chat::{
-    CancellationReason, ChatAction, ChatState, ConfirmationOption, ConfirmationOptionKind,
-    ConfirmationReason, ResponsePart, ToolCall, ToolCallConfirmed, ToolCallPendingConfirmation,
-    ToolCallTarget, ToolInput,
-};
-use agenthost_protocol::ids::{ToolCallId, TurnId};
+use agenthost_protocol::chat::{ChatAction, ChatState, ResponsePart, ToolCall, ToolCallTarget};
+
+use confirm::{Confirmation, ResultConfirmation};
+pub(crate) use form::DECLINE;
+use form::Form;
 
 use crate::output;
 
-/// Asks what tool calls wait for, one after the other.
+/// Asks what a chat waits for, one thing after the other. What is asked is
+/// read from the chat as the host has it, so what others answer is not asked
+/// any more, and nobody is asked the next thing before the last is settled.
 #[derive(Default)]
 pub(crate) struct Asker {
-    asked: BTreeSet<(TurnId, ToolCallId)>,
-    open: VecDeque<Question>,
+    open: Option<Asked>,
     shown: bool,
+    /// What was answered, until the host has said what it thinks of it.
+    answered: Option<Asked>,
 }
 
-struct Question {
-    target: ToolCallTarget,
-    text: String,
-    choices: String,
-    options: Vec<ConfirmationOption>,
+/// Something that is asked.
+#[derive(PartialEq)]
+enum Asked {
+    /// Whether a tool call may run.
+    Call(Confirmation),
+    /// Whether the result of one may be used.
+    Result(ResultConfirmation),
+    /// A question of a form.
+    Form(Form),
 }
 
 /// What a line was.
 pub(crate) enum Taken {
-    /// An answer to the question that is open.
-    Answer(ChatAction),
+    /// An answer to what is asked.
+    Answer(Box<ChatAction>),
     /// Something else.
     Unclear,
 }
 
 impl Asker {
-    /// Looks for what has to be asked, and for what was answered elsewhere:
-    /// another client may be quicker.
+    /// Looks for what has to be asked now.
     pub(crate) fn look(&mut self, chat: &ChatState) {
-        let Some(turn) = &chat.active_turn else {
-            self.open.clear();
-            self.shown = false;
+        let turn = chat.active_turn.as_ref();
+        let open = turn.and_then(|turn| {
+            let mut parts = turn.response_parts.items();
+            parts.find_map(|part| match part {
+                ResponsePart::ToolCall(part) => call(turn.id.clone(), &part.tool_call),
+                ResponsePart::InputRequest(part) if part.response.is_none() => {
+                    Some(Asked::Form(Form::new(&part.request)))
+                }
+                _ => None,
+            })
+        });
+        if self.answered.is_some() && self.answered == open {
+            self.open = None;
             return;
-        };
-        let mut waiting = BTreeSet::new();
-        for part in turn.response_parts.items() {
-            let ResponsePart::ToolCall(part) = part else {
-                continue;
-            };
-            let ToolCall::PendingConfirmation(call) = &part.tool_call else {
-                continue;
-            };
-            let id = &call.head.tool_call_id;
-            waiting.insert(id.clone());
-            if self.asked.insert((turn.id.clone(), id.clone())) {
-                let target = ToolCallTarget {
-                    turn_id: turn.id.clone(),
-                    tool_call_id: id.clone(),
-                    meta: None,
-                };
-                self.open.push_back(question(target, call));
-            }
         }
-        let first = |open: &VecDeque<Question>| {
-            let first = open.front();
-            first.map(|question| question.target.tool_call_id.clone())
-        };
-        let before = first(&self.open);
-        self.open
-            .retain(|open| waiting.contains(&open.target.tool_call_id));
-        if before != first(&self.open) {
+        self.answered = None;
+        if open != self.open {
             self.shown = false;
+            self.open = open;
         }
     }
 
-    /// Whether a question is open.
+    /// The host did not take an answer: it is asked again.
+    pub(crate) fn refused(&mut self) {
+        self.answered = None;
+    }
+
+    /// Whether an answer is on its way.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.answered.is_some()
+    }
+
+    /// Whether something is asked.
     pub(crate) fn is_asking(&self) -> bool {
-        !self.open.is_empty()
+        self.open.is_some()
+    }
+
+    /// Whether any text can be an answer, also none.
+    pub(crate) fn takes_any_text(&self) -> bool {
+        matches!(&self.open, Some(Asked::Form(form)) if form.takes_any_text())
     }
 
     /// Says what is asked, once.
     pub(crate) fn prompt(&mut self) {
-        if let (Some(question), false) = (self.open.front(), self.shown) {
-            output::note(&question.text);
-            output::note(&question.choices);
-            self.shown = true;
+        let Some(open) = self.open.as_ref().filter(|_| !self.shown) else {
+            return;
+        };
+        let (text, choices) = match open {
+            Asked::Call(call) => call.prompt(),
+            Asked::Result(result) => result.prompt(),
+            Asked::Form(form) => form.prompt(),
+        };
+        for line in text.lines().chain(choices.lines()) {
+            output::note(&output::visible(line));
         }
+        self.shown = true;
     }
 
     /// Takes a line for an answer, if it is one. If not, it is asked again.
     pub(crate) fn take(&mut self, line: &str) -> Taken {
         self.shown = false;
-        let answer = self.open.front();
-        match answer.and_then(|question| understand(question, line.trim())) {
+        let line = line.trim();
+        let answer = self.open.as_ref().and_then(|open| match open {
+            Asked::Call(call) => call.understand(line),
+            Asked::Result(result) => result.understand(line),
+            Asked::Form(form) => form.understand(line),
+        });
+        match answer {
             Some(answer) => {
-                self.open.pop_front();
-                Taken::Answer(answer)
+                self.answered = self.open.take();
+                Taken::Answer(Box::new(answer))
             }
             None => Taken::Unclear,
         }
     }
 
-    /// Agrees to the question that is open.
+    /// Agrees to what is asked. What nobody can agree to without knowing more
+    /// is declined.
     pub(crate) fn agree(&mut self) -> Option<ChatAction> {
-        let question = self.open.pop_front()?;
-        let chosen = option(&question.options, ConfirmationOptionKind::Approve);
-        Some(confirm(&question, chosen, true))
+        let answer = match self.open.as_ref()? {
+            Asked::Call(call) => call.agree(),
+            Asked::Result(result) => result.decide(true),
+            Asked::Form(form) => form.agree(),
+        };
+        self.answered = self.open.take();
+        Some(answer)
     }
 
-    /// Denies what the question that is open asks for.
+    /// Denies what is asked for.
     pub(crate) fn deny(&mut self) -> Option<ChatAction> {
-        let question = self.open.pop_front()?;
-        let chosen = option(&question.options, ConfirmationOptionKind::Deny);
-        Some(confirm(&question, chosen, false))
+        let answer = match self.open.as_ref()? {
+            Asked::Call(call) => call.deny(),
+            Asked::Result(result) => result.decide(false),
+            Asked::Form(form) => form.decline(),
+        };
+        self.answered = self.open.take();
+        Some(answer)
     }
 }
 
-fn question(target: ToolCallTarget, call: &ToolCallPendingConfirmation) -> Question {
-    let title = call.question.confirmation_title.as_ref();
-    let title = title.map_or(call.head.display_name.as_str(), |title| title.as_str());
-    let options = call.question.options.clone().unwrap_or_default();
-    let input = call.parameters.tool_input.as_ref();
-    let input = input.and_then(|input| match input {
-        ToolInput::Inline(text) => Some(text.as_str()),
-        ToolInput::Referenced(_) => None,
-    });
-    let message = call.parameters.invocation_message.as_str();
-    let what = input.unwrap_or(message);
-    let choices: Vec<_> = options
-        .iter()
-        .enumerate()
-        .map(|(index, option)| format!("{}) {}", index + 1, option.label))
-        .collect();
-    let choices = if choices.is_empty() {
-        "y) Allow   n) Deny".to_owned()
-    } else {
-        format!("{}   (or y, n)", choices.join("   "))
+fn call(turn_id: agenthost_protocol::ids::TurnId, call: &ToolCall) -> Option<Asked> {
+    let target = ToolCallTarget {
+        turn_id,
+        tool_call_id: call.head()?.tool_call_id.clone(),
+        meta: None,
     };
-    Question {
-        target,
-        text: format!("{title}: {what}"),
-        choices,
-        options,
+    match call {
+        ToolCall::PendingConfirmation(call) => Some(Asked::Call(Confirmation::new(target, call))),
+        ToolCall::PendingResultConfirmation(call) => {
+            Some(Asked::Result(ResultConfirmation::new(target, call)))
+        }
+        _ => None,
     }
-}
-
-fn understand(question: &Question, line: &str) -> Option<ChatAction> {
-    let approve = option(&question.options, ConfirmationOptionKind::Approve);
-    let deny = option(&question.options, ConfirmationOptionKind::Deny);
-    match line.to_lowercase().as_str() {
-        "y" | "yes" => return Some(confirm(question, approve, true)),
-        "n" | "no" => return Some(confirm(question, deny, false)),
-        _ => {}
-    }
-    let index: usize = line.parse().ok()?;
-    let chosen = question.options.get(index.checked_sub(1)?)?;
-    let approved = chosen.kind == ConfirmationOptionKind::Approve;
-    Some(confirm(question, Some(chosen), approved))
-}
-
-fn option(
-    options: &[ConfirmationOption],
-    kind: ConfirmationOptionKind,
-) -> Option<&ConfirmationOption> {
-    options.iter().find(|option| option.kind == kind)
-}
-
-fn confirm(question: &Question, chosen: Option<&ConfirmationOption>, approved: bool) -> ChatAction {
-    ChatAction::ToolCallConfirmed(Box::new(ToolCallConfirmed {
-        target: question.target.clone(),
-        approved,
-        confirmed: approved.then_some(ConfirmationReason::UserAction),
-        reason: (!approved).then_some(CancellationReason::Denied),
-        edited_tool_input: None,
-        user_suggestion: None,
-        reason_message: None,
-        selected_option_id: chosen.map(|option| option.id.clone()),
-    }))
 }

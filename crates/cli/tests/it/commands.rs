@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::{Value, json};
 
 /// The command, with nothing of this machine's own in it.
-fn agenthost(directory: &Path) -> Command {
+pub(crate) fn agenthost(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_agenthost"));
     command
         .env("XDG_DATA_HOME", directory.join("data"))
@@ -16,7 +16,7 @@ fn agenthost(directory: &Path) -> Command {
     command
 }
 
-fn run(directory: &Path, arguments: &[&str], input: &str) -> Output {
+pub(crate) fn run(directory: &Path, arguments: &[&str], input: &str) -> Output {
     let mut child = agenthost(directory)
         .args(arguments)
         .stdin(Stdio::piped())
@@ -44,15 +44,15 @@ fn out(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-fn err(output: &Output) -> String {
+pub(crate) fn err(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// A host that runs beside, killed when dropped.
-struct Host(Child);
+pub(crate) struct Host(Child);
 
 impl Host {
-    fn start(directory: &Path, arguments: &[&str]) -> Self {
+    pub(crate) fn start(directory: &Path, arguments: &[&str]) -> Self {
         let mut child = agenthost(directory)
             .arg("serve")
             .args(arguments)
@@ -334,104 +334,4 @@ fn runs(what: &str) -> bool {
     lines
         .into_iter()
         .any(|line| line.contains(what) && !line.contains("agenthost\0"))
-}
-
-/// A terminal that takes part in a session, with what it shows.
-struct Terminal {
-    child: Child,
-    shown: std::sync::Arc<std::sync::Mutex<String>>,
-}
-
-impl Terminal {
-    fn attach(directory: &Path, arguments: &[&str]) -> Self {
-        let mut child = agenthost(directory)
-            .arg("attach")
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let shown = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
-        let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-        let sources: [Box<dyn std::io::Read + Send>; 2] = [Box::new(out), Box::new(err)];
-        for source in sources {
-            let shown = std::sync::Arc::clone(&shown);
-            std::thread::spawn(move || {
-                for line in BufReader::new(source).lines().map_while(Result::ok) {
-                    shown.lock().unwrap().push_str(&format!("{line}\n"));
-                }
-            });
-        }
-        let terminal = Terminal { child, shown };
-        terminal.wait("attached to ahp-session:/");
-        terminal
-    }
-
-    fn shown(&self) -> String {
-        self.shown.lock().unwrap().clone()
-    }
-
-    fn wait(&self, text: &str) {
-        for _ in 0..400 {
-            if self.shown().contains(text) {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(25));
-        }
-        panic!("`{text}` is not in:\n{}", self.shown());
-    }
-
-    fn type_line(&mut self, line: &str) {
-        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
-    }
-
-    fn quit(mut self) -> String {
-        drop(self.child.stdin.take());
-        assert!(self.child.wait().unwrap().success());
-        self.shown()
-    }
-}
-
-/// One starts a turn, the other approves; both see it, and so does who comes
-/// later.
-#[test]
-fn two_terminals_share_a_session() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path();
-    let _host = Host::start(path, &[]);
-    let output = run(path, &["attach"], "");
-    assert!(err(&output).contains("`agenthost attach --new` makes one"));
-
-    let mut first = Terminal::attach(path, &["--new"]);
-    let mut second = Terminal::attach(path, &[]);
-    first.type_line("echo hello from the first");
-    second.wait("> echo hello from the first");
-    second.wait("1) Allow once");
-    second.type_line("maybe");
-    second.wait("queued: it goes when the turn is over");
-    second.type_line("2");
-    for terminal in [&first, &second] {
-        terminal.wait("\nhello from the first\n");
-        // What was queued by mistake is a command like any other.
-        terminal.wait("> maybe");
-    }
-    first.wait("Ran maybe: it ended with exit code 127");
-    second.type_line("sleep 1000");
-    first.wait("> sleep 1000");
-    first.type_line("/steer hurry");
-    first.type_line("/cancel");
-    first.type_line("/nonsense");
-    first.wait("there is no such command");
-    second.type_line("echo again");
-    first.wait("\nagain\n");
-    first.quit();
-    // Not asked any more: it was allowed for the session.
-    assert_eq!(second.quit().matches("1) Allow once").count(), 2);
-
-    let mut third = Terminal::attach(path, &[]);
-    third.wait("\nhello from the first\n");
-    third.wait("\nagain\n");
-    third.type_line("/quit");
-    third.quit();
 }

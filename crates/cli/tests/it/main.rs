@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod attach;
 mod commands;
 mod killed;
 

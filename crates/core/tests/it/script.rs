@@ -5,28 +5,21 @@
 //! c1 METHOD {params}                a request; the channel may stand before the params
 //! c1 unsubscribe CHANNEL
 //! c1 ! CHANNEL ACTION {payload}     dispatches an action
-//! agent SESSION [in CHAT] EVENT     an agent tells something; see below
+//! agent SESSION [in CHAT] EVENT     an agent tells something: see the testkit
 //! grace CLIENT         restart         quiet         wait MS
 //! found PATH ...       what came of the oldest search for files
 //! silent               the patience with the oldest call of a client is over
-//!
-//! EVENT: opened | stopped | begin TURN {message} | end TURN | error TURN
-//!        | steered ID | commands NAME ... | worker CHAT CALL HOW | close CHAT
-//!        | ACTION {payload}
 //! ```
 //!
 //! `s1` is short for the session `ahp-session:/s1`, `s1.chat` for its default
 //! chat, `root` for the host.
 
-use agenthost_core::agent::{AgentEvent, SlashCommand, Worker};
 use agenthost_core::{ConnectionId, Effects, FileKind, FoundFile, Input, Received, uris};
-use agenthost_protocol::action::Action;
-use agenthost_protocol::chat::{self, ChatInteractivity, ErrorPart};
-use agenthost_protocol::common::ErrorInfo;
-use agenthost_protocol::ids::{ClientId, TurnId};
+use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message, RpcError};
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{self, Document, Json, Limits};
+use agenthost_protocol::wire::{Document, Json, Limits};
+use agenthost_testkit::{Place, event};
 use expect_test::Expect;
 use serde_json::json;
 
@@ -81,7 +74,8 @@ impl Runner<'_> {
                     }
                     None => (uri(&format!("{session}.chat")), rest),
                 };
-                let event = agent_event(chat, rest);
+                let place = Place { chat, turn: None };
+                let event = event(&place, rest).unwrap();
                 self.world.step(Input::Agent {
                     session: uri(session),
                     event,
@@ -217,86 +211,5 @@ pub(crate) fn uri(name: &str) -> Uri {
         Some(session) => uris::default_chat(&uri(session)),
         None if name.contains(':') => Uri::from(name),
         None => Uri::from(format!("ahp-session:/{name}")),
-    }
-}
-
-fn agent_event(chat: Uri, text: &str) -> AgentEvent {
-    let error = |message: &str| ErrorInfo {
-        error_type: "test".to_owned(),
-        message: message.to_owned(),
-        stack: None,
-        meta: None,
-    };
-    let (what, rest) = word(text);
-    match what {
-        "opened" => AgentEvent::Opened { tools: Vec::new() },
-        "stopped" => AgentEvent::Stopped {
-            error: error("no such file"),
-        },
-        "begin" => {
-            let (turn, message) = word(rest);
-            AgentEvent::TurnBegun {
-                chat,
-                turn: TurnId::from(turn),
-                message: wire::from_str::<chat::Message>(message).unwrap().into(),
-            }
-        }
-        "commands" => AgentEvent::Commands {
-            commands: rest
-                .split_whitespace()
-                .map(|name| SlashCommand {
-                    name: name.to_owned(),
-                    description: String::new(),
-                })
-                .collect(),
-        },
-        "worker" => {
-            let (worker, rest) = word(rest);
-            let (call, how) = word(rest);
-            AgentEvent::WorkerOpened(Box::new(Worker {
-                chat: uri(worker),
-                parent: chat,
-                call: call.into(),
-                title: "a worker".to_owned(),
-                interactivity: match how {
-                    "hidden" => ChatInteractivity::Hidden,
-                    "full" => ChatInteractivity::Full,
-                    _ => ChatInteractivity::ReadOnly,
-                },
-            }))
-        }
-        "close" => AgentEvent::WorkerClosed { chat: uri(rest) },
-        "steered" => AgentEvent::Steered {
-            chat,
-            id: rest.into(),
-        },
-        "end" => AgentEvent::TurnEnded {
-            chat,
-            turn: TurnId::from(rest),
-            error: None,
-        },
-        "error" => AgentEvent::TurnEnded {
-            chat,
-            turn: TurnId::from(rest),
-            error: Some(ErrorPart {
-                error: error("it broke"),
-                resumable: None,
-            }),
-        },
-        name => {
-            let mut action = object(rest);
-            action["type"] = json!(name);
-            match wire::from_str::<Action>(&action.to_string()).unwrap() {
-                Action::Chat(action) => AgentEvent::Chat {
-                    chat,
-                    action: Box::new(action),
-                },
-                Action::Terminal(action) => AgentEvent::Terminal {
-                    terminal: uri("ahp-terminal:/1"),
-                    action: Box::new(action),
-                },
-                other => panic!("not an action of an agent: {other:?}"),
-            }
-        }
     }
 }

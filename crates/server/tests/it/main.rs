@@ -11,5 +11,6 @@ mod limits;
 mod official;
 mod raw;
 mod room;
+mod scripted;
 mod slow;
 mod ways;

@@ -1,0 +1,293 @@
+//! Questions that an agent asks in the middle of a turn.
+
+use agenthost_protocol::chat::{
+    Answer, AnswerValue, Answered, Answers, BooleanValue, ChatAction, Choice, InputAnswerChanged,
+    InputCompleted, InputRequest, InputResponseKind, NumberValue, Question, QuestionBase,
+    SelectedManyValue, SelectedValue, Skipped, TextValue,
+};
+use agenthost_protocol::ids::{ChoiceId, QuestionId};
+use agenthost_protocol::number::Number;
+
+/// Declines all questions of a form.
+pub(crate) const DECLINE: &str = "/decline";
+
+/// A form, at the first question that nobody has answered.
+pub(super) struct Form {
+    request: InputRequest,
+    question: Option<Question>,
+    /// How many questions are left after this one.
+    left: usize,
+}
+
+/// The same if the same is asked, whatever others are typing.
+impl PartialEq for Form {
+    fn eq(&self, other: &Self) -> bool {
+        self.request.id == other.request.id
+            && self.question == other.question
+            && self.left == other.left
+    }
+}
+
+impl Form {
+    pub(super) fn new(request: &InputRequest) -> Self {
+        let answers = request.answers.as_ref();
+        let is_open = |question: &&Question| {
+            let id = base(question).map(|base| &base.id);
+            let answer = id.and_then(|id| answers?.get(id));
+            !matches!(answer, Some(Answer::Submitted(_) | Answer::Skipped(_)))
+        };
+        let questions = request.questions.iter().flatten();
+        let open: Vec<_> = questions.filter(is_open).collect();
+        Form {
+            request: request.clone(),
+            question: open.first().map(|question| (*question).clone()),
+            left: open.len().saturating_sub(1),
+        }
+    }
+
+    pub(super) fn takes_any_text(&self) -> bool {
+        self.question.is_some()
+    }
+
+    pub(super) fn prompt(&self) -> (String, String) {
+        let Some(question) = &self.question else {
+            let message = self.request.message.as_deref();
+            let mut text = message.unwrap_or("The agent needs you").to_owned();
+            if let Some(url) = &self.request.url {
+                text = format!("{text}\n{url}");
+            }
+            return (text, "y) Done   n) Decline".to_owned());
+        };
+        let message = base(question).map_or("A question of an unknown kind", |b| &b.message);
+        let first = self.request.answers.as_ref().is_none_or(|a| a.is_empty());
+        let about = self.request.message.as_deref().filter(|_| first);
+        let text = match about {
+            Some(about) => format!("{about}\n{message}"),
+            None => message.to_owned(),
+        };
+        let hint = hint(question);
+        let skip = match (default(question), is_required(question)) {
+            (Some(_), _) => "; Enter takes the default",
+            (None, false) => "; Enter skips it",
+            (None, true) => "",
+        };
+        (text, format!("{hint}{skip}; {DECLINE} declines"))
+    }
+
+    pub(super) fn understand(&self, line: &str) -> Option<ChatAction> {
+        if line == DECLINE {
+            return Some(self.decline());
+        }
+        let Some(question) = &self.question else {
+            return yes_or_no(line).map(|done| match done {
+                true => self.complete(InputResponseKind::Accept, None),
+                false => self.decline(),
+            });
+        };
+        let id = base(question)?.id.clone();
+        let answer = if line.is_empty() {
+            match default(question) {
+                Some(value) => submitted(value),
+                None if is_required(question) => return None,
+                None => Answer::Skipped(Skipped {
+                    freeform_values: None,
+                }),
+            }
+        } else {
+            submitted(read(question, line)?)
+        };
+        if self.left == 0 {
+            return Some(self.complete(InputResponseKind::Accept, Some((id, answer))));
+        }
+        Some(ChatAction::InputAnswerChanged(InputAnswerChanged {
+            request_id: self.request.id.clone(),
+            question_id: id,
+            answer: Some(answer),
+        }))
+    }
+
+    /// Accepts what needs no answer of a person; declines the rest.
+    pub(super) fn agree(&self) -> ChatAction {
+        let questions = self.request.questions.iter().flatten();
+        let mut answers = Answers::default();
+        for question in questions {
+            let given = self.request.answers.as_ref();
+            let given = base(question).and_then(|base| given?.get(&base.id));
+            match (base(question), default(question)) {
+                _ if given.is_some() => {}
+                (Some(base), Some(value)) => {
+                    answers.insert(base.id.clone(), submitted(value));
+                }
+                _ if is_required(question) => return self.decline(),
+                _ => {}
+            }
+        }
+        self.completed(InputResponseKind::Accept, Some(answers))
+    }
+
+    pub(super) fn decline(&self) -> ChatAction {
+        self.complete(InputResponseKind::Decline, None)
+    }
+
+    fn complete(&self, how: InputResponseKind, last: Option<(QuestionId, Answer)>) -> ChatAction {
+        let answers = last.map(|(id, answer)| Answers::from_iter([(id, answer)]));
+        self.completed(how, answers)
+    }
+
+    fn completed(&self, response: InputResponseKind, answers: Option<Answers>) -> ChatAction {
+        ChatAction::InputCompleted(InputCompleted {
+            request_id: self.request.id.clone(),
+            response,
+            answers: answers.filter(|answers| !answers.is_empty()),
+        })
+    }
+}
+
+fn submitted(value: AnswerValue) -> Answer {
+    Answer::Submitted(Answered { value })
+}
+
+fn base(question: &Question) -> Option<&QuestionBase> {
+    match question {
+        Question::Text(question) => Some(&question.base),
+        Question::Number(question) | Question::Integer(question) => Some(&question.base),
+        Question::Boolean(question) => Some(&question.base),
+        Question::SingleSelect(question) => Some(&question.base),
+        Question::MultiSelect(question) => Some(&question.base),
+        Question::Unknown(_) => None,
+    }
+}
+
+fn is_required(question: &Question) -> bool {
+    base(question).is_none_or(|base| base.required == Some(true))
+}
+
+fn default(question: &Question) -> Option<AnswerValue> {
+    let boolean = |value| AnswerValue::Boolean(BooleanValue { value });
+    match question {
+        Question::Text(question) => question.default_value.clone().map(text),
+        Question::Number(question) | Question::Integer(question) => {
+            let value = question.default_value?;
+            Some(AnswerValue::Number(NumberValue { value }))
+        }
+        Question::Boolean(question) => question.default_value.map(boolean),
+        Question::SingleSelect(question) => {
+            let mut options = question.options.iter();
+            let choice = options.find(|choice| choice.recommended == Some(true))?;
+            Some(selected(choice.id.clone()))
+        }
+        Question::MultiSelect(_) | Question::Unknown(_) => None,
+    }
+}
+
+/// What kind of answer is expected.
+fn hint(question: &Question) -> String {
+    let numbered = |options: &[Choice]| {
+        let numbered = options.iter().enumerate();
+        let choices = numbered.map(|(index, choice)| format!("{}) {}", index + 1, choice.label));
+        choices.collect::<Vec<_>>().join("   ")
+    };
+    match question {
+        Question::Text(question) => match &question.default_value {
+            Some(default) => format!("text [{default}]"),
+            None => "text".to_owned(),
+        },
+        Question::Number(question) => match question.default_value {
+            Some(default) => format!("a number [{}]", default.0),
+            None => "a number".to_owned(),
+        },
+        Question::Integer(question) => match question.default_value {
+            Some(default) => format!("a whole number [{}]", default.0),
+            None => "a whole number".to_owned(),
+        },
+        Question::Boolean(question) => match question.default_value {
+            Some(true) => "y or n [y]".to_owned(),
+            Some(false) => "y or n [n]".to_owned(),
+            None => "y or n".to_owned(),
+        },
+        Question::SingleSelect(question) => numbered(&question.options),
+        Question::MultiSelect(question) => {
+            format!("{} (several with commas)", numbered(&question.options))
+        }
+        Question::Unknown(_) => "it can't be answered here".to_owned(),
+    }
+}
+
+/// What a line says to a question; `None` if nothing that fits.
+fn read(question: &Question, line: &str) -> Option<AnswerValue> {
+    match question {
+        Question::Text(_) => Some(text(line.to_owned())),
+        Question::Number(_) | Question::Integer(_) => {
+            let value: f64 = line.parse().ok()?;
+            let value = Number(value.is_finite().then_some(value)?);
+            Some(AnswerValue::Number(NumberValue { value }))
+        }
+        Question::Boolean(_) => {
+            let value = yes_or_no(line)?;
+            Some(AnswerValue::Boolean(BooleanValue { value }))
+        }
+        Question::SingleSelect(question) => {
+            if let Some(choice) = choice(&question.options, line) {
+                return Some(selected(choice));
+            }
+            let free = question.allow_freeform_input == Some(true);
+            free.then(|| {
+                AnswerValue::Selected(SelectedValue {
+                    value: ChoiceId::from(""),
+                    freeform_values: Some(vec![line.to_owned()]),
+                })
+            })
+        }
+        Question::MultiSelect(question) => {
+            let (mut value, mut other) = (Vec::new(), Vec::new());
+            for word in line
+                .split(',')
+                .map(str::trim)
+                .filter(|word| !word.is_empty())
+            {
+                match choice(&question.options, word) {
+                    Some(choice) => value.push(choice),
+                    None if question.allow_freeform_input == Some(true) => {
+                        other.push(word.to_owned());
+                    }
+                    None => return None,
+                }
+            }
+            Some(AnswerValue::SelectedMany(SelectedManyValue {
+                value,
+                freeform_values: (!other.is_empty()).then_some(other),
+            }))
+        }
+        Question::Unknown(_) => None,
+    }
+}
+
+/// A choice by its number, its name, or what people see of it.
+fn choice(options: &[Choice], word: &str) -> Option<ChoiceId> {
+    let number = word.parse::<usize>().ok();
+    let by_number = number.and_then(|number| options.get(number.checked_sub(1)?));
+    let named =
+        |choice: &&Choice| choice.id.as_str() == word || choice.label.eq_ignore_ascii_case(word);
+    let found = by_number.or_else(|| options.iter().find(named));
+    found.map(|choice| choice.id.clone())
+}
+
+fn text(value: String) -> AnswerValue {
+    AnswerValue::Text(TextValue { value })
+}
+
+fn selected(value: ChoiceId) -> AnswerValue {
+    AnswerValue::Selected(SelectedValue {
+        value,
+        freeform_values: None,
+    })
+}
+
+/// Yes or no, if it is one of them.
+pub(super) fn yes_or_no(line: &str) -> Option<bool> {
+    match line.to_lowercase().as_str() {
+        "y" | "yes" => Some(true),
+        "n" | "no" => Some(false),
+        _ => None,
+    }
+}

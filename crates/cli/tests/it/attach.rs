@@ -1,0 +1,209 @@
+//! `attach`, as people at several terminals use it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+
+use agenthost_server::{Server, ServerConfig, serve};
+use agenthost_testkit::ScriptedAgent;
+
+use crate::commands::{Host, agenthost, err, run};
+
+/// A terminal that takes part in a session, with what it shows.
+struct Terminal {
+    child: Child,
+    shown: std::sync::Arc<std::sync::Mutex<String>>,
+}
+
+impl Terminal {
+    fn attach(directory: &Path, arguments: &[&str]) -> Self {
+        let mut child = agenthost(directory)
+            .arg("attach")
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let shown = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
+        let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        let sources: [Box<dyn std::io::Read + Send>; 2] = [Box::new(out), Box::new(err)];
+        for source in sources {
+            let shown = std::sync::Arc::clone(&shown);
+            std::thread::spawn(move || {
+                for line in BufReader::new(source).lines().map_while(Result::ok) {
+                    shown.lock().unwrap().push_str(&format!("{line}\n"));
+                }
+            });
+        }
+        let terminal = Terminal { child, shown };
+        terminal.wait("attached to ahp-session:/");
+        terminal
+    }
+
+    fn shown(&self) -> String {
+        self.shown.lock().unwrap().clone()
+    }
+
+    fn wait(&self, text: &str) {
+        for _ in 0..400 {
+            if self.shown().contains(text) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(25));
+        }
+        panic!("`{text}` is not in:\n{}", self.shown());
+    }
+
+    fn type_line(&mut self, line: &str) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    fn quit(mut self) -> String {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success());
+        self.shown()
+    }
+}
+
+/// One starts a turn, the other approves; both see it, and so does who comes
+/// later.
+#[test]
+fn two_terminals_share_a_session() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let _host = Host::start(path, &[]);
+    let output = run(path, &["attach"], "");
+    assert!(err(&output).contains("`agenthost attach --new` makes one"));
+
+    let mut first = Terminal::attach(path, &["--new"]);
+    let mut second = Terminal::attach(path, &[]);
+    first.type_line("echo hello from the first");
+    second.wait("> echo hello from the first");
+    second.wait("1) Allow once");
+    second.type_line("maybe");
+    second.wait("queued: it goes when the turn is over");
+    second.type_line("2");
+    for terminal in [&first, &second] {
+        terminal.wait("\nhello from the first\n");
+        // What was queued by mistake is a command like any other.
+        terminal.wait("> maybe");
+    }
+    first.wait("Ran maybe: it ended with exit code 127");
+    second.type_line("sleep 1000");
+    first.wait("> sleep 1000");
+    first.type_line("/steer hurry");
+    first.type_line("/cancel");
+    first.type_line("/nonsense");
+    first.wait("there is no such command");
+    second.type_line("echo again");
+    first.wait("\nagain\n");
+    first.quit();
+    // Not asked any more: it was allowed for the session.
+    assert_eq!(second.quit().matches("1) Allow once").count(), 2);
+
+    let mut third = Terminal::attach(path, &[]);
+    third.wait("\nhello from the first\n");
+    third.wait("\nagain\n");
+    third.type_line("/quit");
+    third.quit();
+}
+
+/// A host with an agent that does what it is told, in this process.
+fn scripted(directory: &Path) -> (tokio::runtime::Runtime, Server) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let mut config = ServerConfig::new(&directory.join("data/agenthost"));
+    config.agents = vec![Arc::new(ScriptedAgent::default())];
+    let server = runtime.block_on(serve(config)).unwrap();
+    (runtime, server)
+}
+
+/// Questions of every kind, answered by hand; wrong answers are asked again,
+/// and what another terminal answers is not asked here.
+#[test]
+fn questions_are_answered_at_the_terminal() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let (runtime, server) = scripted(path);
+    let mut first = Terminal::attach(path, &["--new"]);
+    let mut second = Terminal::attach(path, &[]);
+    let questions = r#"[
+        {"kind": "text", "id": "name", "message": "Name?", "required": true, "min": 2},
+        {"kind": "integer", "id": "age", "message": "Age?", "required": true},
+        {"kind": "boolean", "id": "sure", "message": "Sure?", "defaultValue": true},
+        {"kind": "single-select", "id": "one", "message": "Which one?", "options": [{"id": "a", "label": "Apple"}, {"id": "b", "label": "Pear"}]},
+        {"kind": "multi-select", "id": "many", "message": "Which?", "options": [{"id": "a", "label": "Apple"}, {"id": "b", "label": "Pear"}]}
+    ]"#
+    .replace('\n', "");
+    first.type_line(&format!(
+        r#"form f {{"message": "About you", "questions": {questions}}} ;; wait ;; + say thank you ;; - say oh well"#
+    ));
+    for terminal in [&first, &second] {
+        terminal.wait("\nAbout you\nName?\ntext; /decline declines\n");
+    }
+    first.type_line("");
+    first.type_line("x");
+    first.wait("refused: question `name` asks for at least 2 characters");
+    first.type_line("Ada");
+    second.wait("\na whole number; /decline declines\n");
+    second.type_line("many");
+    second.type_line("1.5");
+    second.wait("asks for a whole number");
+    second.type_line("36");
+    first.wait("y or n [y]; Enter takes the default");
+    first.type_line("");
+    first.wait("1) Apple   2) Pear");
+    first.type_line("3");
+    first.type_line("pear");
+    first.wait("(several with commas)");
+    first.type_line("1, Pear");
+    for terminal in [&first, &second] {
+        terminal.wait("\nthank you\n");
+    }
+    first.type_line(r#"form f {"message": "Once more", "questions": [{"kind": "text", "id": "x", "message": "Why?"}]} ;; wait ;; - say oh well"#);
+    second.wait("text; Enter skips it; /decline declines");
+    second.type_line("/decline");
+    first.wait("\noh well\n");
+    first.type_line("/decline");
+    first.wait("no question is open");
+    first.type_line("call c read ask ;; wait ;; + done c ;; call d read run ;; chat/toolCallComplete {\"toolCallId\": \"d\", \"requiresResultConfirmation\": true, \"result\": {\"success\": true, \"pastTenseMessage\": \"Read it\"}} ;; wait ;; + say used ;; - say unused");
+    second.wait("1) Allow once   2) Never");
+    second.type_line("1");
+    second.wait("May the agent see the result?");
+    second.type_line("n");
+    first.wait("\nunused\n");
+    first.type_line("//anything");
+    first.wait("> /anything");
+    first.quit();
+    second.quit();
+    runtime.block_on(server.stop()).unwrap();
+}
+
+/// `run` asks, too; and without anybody there it declines.
+#[test]
+fn run_answers_what_it_can() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let (runtime, server) = scripted(path);
+    let form = |required: bool| {
+        format!(
+            r#"form f {{"questions": [{{"kind": "text", "id": "x", "message": "Why?", "required": {required}, "min": 2}}]}} ;; wait ;; + say accepted ;; - say declined"#
+        )
+    };
+    let said = |output: &std::process::Output| String::from_utf8(output.stdout.clone()).unwrap();
+    let output = run(path, &["run", &form(true)], "x\nbecause\n");
+    assert_eq!(said(&output), "accepted\n", "{}", err(&output));
+    assert!(
+        err(&output).contains("refused: question `x`"),
+        "{}",
+        err(&output)
+    );
+    let output = run(path, &["run", &form(true)], "");
+    assert_eq!(said(&output), "declined\n", "{}", err(&output));
+    let output = run(path, &["run", "--yes", &form(true)], "");
+    assert_eq!(said(&output), "declined\n", "{}", err(&output));
+    let output = run(path, &["run", "--yes", &form(false)], "");
+    assert_eq!(said(&output), "accepted\n", "{}", err(&output));
+    runtime.block_on(server.stop()).unwrap();
+}

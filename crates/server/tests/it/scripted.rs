@@ -1,0 +1,309 @@
+//! Everything that can happen in a chat, from a script to the official client.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agenthost_server::{Server, serve};
+use agenthost_testkit::ScriptedAgent;
+use ahp::Client;
+use ahp_types::actions::StateAction;
+use ahp_types::state::SnapshotState;
+use serde_json::{Value, json};
+
+use crate::raw::Raw;
+use crate::room::{Mirror, SESSION, chat_uri, config, create_session, dispatch, join, start_turn};
+
+async fn start(directory: &Path, agent: &ScriptedAgent) -> Server {
+    let mut config = config(directory);
+    config.agents = vec![Arc::new(agent.clone())];
+    serve(config).await.unwrap()
+}
+
+/// What the host says a channel is now.
+async fn snapshot(client: &Client, channel: &str) -> Value {
+    let (result, _) = client.subscribe(channel.to_owned()).await.unwrap();
+    match result.snapshot.unwrap().state {
+        SnapshotState::Chat(chat) => serde_json::to_value(&chat).unwrap(),
+        SnapshotState::Session(session) => serde_json::to_value(&session).unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Plays a script as a turn, doing what `react` says to what happens, and
+/// checks that the official mirror ends where the host does.
+async fn play(
+    client: &Client,
+    mirror: &mut Mirror,
+    turn: &str,
+    script: &str,
+    mut react: impl FnMut(&StateAction) -> Option<Value>,
+) -> Value {
+    start_turn(client, turn, script).await;
+    loop {
+        let action = mirror.next().await;
+        if let Some(answer) = react(&action) {
+            dispatch(client, answer).await;
+        }
+        if matches!(
+            action,
+            StateAction::ChatTurnComplete(_)
+                | StateAction::ChatTurnCancelled(_)
+                | StateAction::ChatError(_)
+        ) {
+            break;
+        }
+    }
+    // What follows the end has a place in the state, too.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    while let Ok(action) = tokio::time::timeout(Duration::from_millis(20), mirror.next()).await {
+        assert!(react(&action).is_none());
+    }
+    let host = snapshot(client, &chat_uri()).await;
+    assert_eq!(mirror.json(), host, "{script}");
+    host["turns"].as_array().unwrap().last().unwrap().clone()
+}
+
+/// The states of a turn's tool calls, by name.
+fn calls(turn: &Value) -> Value {
+    let parts = turn["responseParts"].as_array().unwrap();
+    let calls = parts.iter().filter(|part| part["kind"] == "toolCall");
+    let states = calls.map(|part| {
+        let call = &part["toolCall"];
+        let name = call["toolCallId"].as_str().unwrap().to_owned();
+        (name, call["status"].clone())
+    });
+    Value::Object(states.collect())
+}
+
+#[tokio::test]
+async fn tool_calls_go_all_their_ways() {
+    let directory = tempfile::tempdir().unwrap();
+    let agent = ScriptedAgent::default();
+    let server = start(directory.path(), &agent).await;
+    let client = join(&server, "one").await;
+    create_session(&client).await;
+    let mut mirror = Mirror::open(&client).await;
+    let confirm = |id: &str, more: Value| {
+        let mut action = json!({"type": "chat/toolCallConfirmed", "turnId": "t", "toolCallId": id});
+        let fields = action.as_object_mut().unwrap();
+        fields.extend(more.as_object().unwrap().clone());
+        action
+    };
+    let script = r#"
+        think hm
+        say hello
+        call yes read ask
+        wait
+        + done yes
+        call no write ask
+        wait
+        - say as you wish
+        call edited write ask
+        wait
+        + done edited
+        call again write run
+        chat/toolCallContentChanged {"toolCallId": "again", "content": [{"type": "text", "text": "half"}]}
+        chat/toolCallReady {"toolCallId": "again", "invocationMessage": "really?", "riskAssessment": {"kind": "judge", "status": "complete", "reason": "bold", "safety": 0.2}}
+        wait
+        + failed again
+        call held read run
+        chat/toolCallComplete {"toolCallId": "held", "requiresResultConfirmation": true, "result": {"success": true, "pastTenseMessage": "Read"}}
+        wait
+        - say never mind
+        call open read ask
+    "#;
+    let mut asked = 0;
+    let turn = play(&client, &mut mirror, "t", script, |action| match action {
+        StateAction::ChatToolCallReady(ready) if ready.confirmed.is_none() => {
+            asked += 1;
+            match ready.tool_call_id.as_str() {
+                "yes" => Some(confirm(
+                    "yes",
+                    json!({"approved": true, "confirmed": "user-action", "selectedOptionId": "once"}),
+                )),
+                "no" => Some(confirm(
+                    "no",
+                    json!({"approved": false, "reason": "denied", "userSuggestion": {"text": "rather not", "origin": {"kind": "user"}}}),
+                )),
+                "edited" => Some(confirm(
+                    "edited",
+                    json!({"approved": true, "confirmed": "user-action", "editedToolInput": "other"}),
+                )),
+                "again" => Some(confirm(
+                    "again",
+                    json!({"approved": true, "confirmed": "user-action"}),
+                )),
+                // Nobody answers before the turn is over.
+                _ => None,
+            }
+        }
+        StateAction::ChatToolCallComplete(complete) if complete.tool_call_id == "held" => {
+            Some(json!({"type": "chat/toolCallResultConfirmed", "turnId": "t", "toolCallId": "held", "approved": false}))
+        }
+        _ => None,
+    })
+    .await;
+    assert_eq!(asked, 5);
+    assert_eq!(
+        calls(&turn),
+        json!({"yes": "completed", "no": "cancelled", "edited": "completed", "again": "completed", "held": "cancelled", "open": "cancelled"})
+    );
+    let heard = agent.heard().join("\n");
+    for wanted in [
+        "rather not",
+        "Some(\"other\")",
+        "ResultDenied",
+        "option: Some(\"once\")",
+    ] {
+        assert!(heard.contains(wanted), "{wanted} in {heard}");
+    }
+    let session = snapshot(&client, SESSION).await;
+    assert_eq!(session.get("inputNeeded"), None, "nothing is waited for");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn questions_and_client_tools_are_answered() {
+    let directory = tempfile::tempdir().unwrap();
+    let agent = ScriptedAgent::default();
+    let server = start(directory.path(), &agent).await;
+    let client = join(&server, "one").await;
+    create_session(&client).await;
+    let mut mirror = Mirror::open(&client).await;
+    let offer: StateAction = serde_json::from_value(
+        json!({"type": "session/activeClientSet", "activeClient": {"clientId": "one", "tools": [{"name": "look"}]}}),
+    )
+    .unwrap();
+    client.dispatch(SESSION.to_owned(), offer).await.unwrap();
+    let script = r#"
+        form q {"message": "Who?", "questions": [{"kind": "text", "id": "name", "message": "Name?", "required": true}]}
+        wait
+        + say thank you
+        call c look for one
+        wait
+        + say it is there
+        chat/usage {"usage": {"inputTokens": 7, "outputTokens": 3}}
+        steered nothing
+        resumable
+    "#;
+    let turn = play(&client, &mut mirror, "t", script, |action| match action {
+        StateAction::ChatInputRequested(_) => Some(json!({"type": "chat/inputCompleted", "requestId": "q", "response": "accept", "answers": {"name": {"state": "submitted", "value": {"kind": "text", "value": "Ada"}}}})),
+        StateAction::ChatToolCallReady(_) => Some(json!({"type": "chat/toolCallComplete", "turnId": "t", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "Looked"}})),
+        _ => None,
+    })
+    .await;
+    assert_eq!(turn["state"], "error");
+    assert_eq!(calls(&turn), json!({"c": "completed"}));
+    let heard = agent.heard().join("\n");
+    assert!(
+        heard.contains("\"Ada\"") && heard.contains("ToolCompleted"),
+        "{heard}"
+    );
+    let session = snapshot(&client, SESSION).await;
+    let totals = &session["_meta"]["agenthost.usage"];
+    assert_eq!(totals["inputTokens"], 7);
+    assert_eq!(totals["chats"][chat_uri()]["outputTokens"], 3);
+    // It goes on where it failed, and is the same turn.
+    dispatch(&client, json!({"type": "chat/turnResume", "turnId": "t"})).await;
+    mirror
+        .until(|action| matches!(action, StateAction::ChatTurnResume(_)))
+        .await;
+    assert!(mirror.json()["activeTurn"]["id"] == "t");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn workers_are_there_to_watch() {
+    let directory = tempfile::tempdir().unwrap();
+    let agent = ScriptedAgent::default();
+    let server = start(directory.path(), &agent).await;
+    let client = join(&server, "one").await;
+    create_session(&client).await;
+    let mut mirror = Mirror::open(&client).await;
+    let script = r#"
+        call c task run
+        worker ahp-chat:/w c read-only
+        in ahp-chat:/w begin w {"text": "find it", "origin": {"kind": "tool"}}
+        in ahp-chat:/w chat/responsePart {"turnId": "w", "part": {"kind": "markdown", "id": "p", "content": "found"}}
+        in ahp-chat:/w end w
+        done c
+    "#;
+    let turn = play(&client, &mut mirror, "t", script, |_| None).await;
+    let content = &turn["responseParts"][0]["toolCall"]["content"];
+    assert_eq!(content[0]["resource"], "ahp-chat:/w", "{turn}");
+    let worker = snapshot(&client, "ahp-chat:/w").await;
+    assert_eq!(worker["origin"]["toolCallId"], "c");
+    assert_eq!(worker["interactivity"], "read-only");
+    assert_eq!(worker["turns"][0]["responseParts"][0]["content"], "found");
+    server.stop().await.unwrap();
+}
+
+/// A script that can't be read, and an agent that breaks, end the turn and not
+/// the host.
+#[tokio::test]
+async fn an_agent_that_breaks_is_not_the_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let agent = ScriptedAgent::default();
+    let server = start(directory.path(), &agent).await;
+    let client = join(&server, "one").await;
+    create_session(&client).await;
+    let mut mirror = Mirror::open(&client).await;
+    for (turn, script) in [("t1", "chat/nonsense {}"), ("t2", "say a\nbreak")] {
+        let turn = play(&client, &mut mirror, turn, script, |_| None).await;
+        assert_eq!(turn["state"], "error", "{turn}");
+    }
+    let turn = play(&client, &mut mirror, "t3", "say again", |_| None).await;
+    assert_eq!(turn["state"], "complete");
+    server.stop().await.unwrap();
+}
+
+/// CMP-1 to CMP-3 over a real folder, and every request is answered, however
+/// many come at once.
+#[tokio::test]
+async fn files_complete_messages() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("main.rs"), "").unwrap();
+    std::fs::write(folder.path().join(".gitignore"), "maintenance\n").unwrap();
+    std::fs::write(folder.path().join("maintenance"), "").unwrap();
+    let server = start(directory.path(), &ScriptedAgent::default()).await;
+    let mut raw = Raw::connect(&server).await;
+    let initialized = raw
+        .ask(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"channel":"ahp-root://","clientId":"a","protocolVersions":["1.0.0"]}}"#)
+        .await;
+    assert_eq!(
+        initialized["result"]["completionTriggerCharacters"],
+        json!(["@", "/"])
+    );
+    let place = format!("file://{}", folder.path().display());
+    let create = json!({"jsonrpc": "2.0", "id": 1, "method": "createSession", "params": {"channel": SESSION, "workingDirectories": [place]}});
+    raw.ask(&create.to_string()).await;
+    let ask = |id: u64| {
+        let params =
+            json!({"channel": chat_uri(), "kind": "userMessage", "text": "see @mai", "offset": 8});
+        json!({"jsonrpc": "2.0", "id": id, "method": "completions", "params": params}).to_string()
+    };
+    let answer = raw.ask(&ask(2)).await;
+    let items = answer["result"]["items"].as_array().unwrap();
+    assert_eq!(items.len(), 1, "{answer}");
+    assert_eq!(items[0]["insertText"], "@main.rs");
+    assert_eq!(
+        (&items[0]["rangeStart"], &items[0]["rangeEnd"]),
+        (&json!(4), &json!(8))
+    );
+    assert_eq!(items[0]["attachment"]["uri"], format!("{place}/main.rs"));
+    for id in 10..60 {
+        raw.say(&ask(id)).await;
+    }
+    let mut answered = std::collections::BTreeSet::new();
+    while answered.len() < 50 {
+        let answer = raw.hear().await.unwrap();
+        let id = answer["id"].as_u64().unwrap();
+        assert!(
+            answered.insert(id) && answer["result"]["items"].is_array(),
+            "{answer}"
+        );
+    }
+    server.stop().await.unwrap();
+}

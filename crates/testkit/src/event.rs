@@ -1,0 +1,160 @@
+//! What an agent tells its host, in words.
+
+use agenthost_core::agent::{AgentEvent, SlashCommand, Worker};
+use agenthost_protocol::action::Action;
+use agenthost_protocol::chat::{ChatInteractivity, ErrorPart, Message};
+use agenthost_protocol::common::ErrorInfo;
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::{self, Json};
+use serde_json::json;
+
+/// Where an event happens.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The chat.
+    pub chat: Uri,
+    /// The turn of actions that name none.
+    pub turn: Option<TurnId>,
+}
+
+/// Reads one event.
+///
+/// ```text
+/// opened                      it is ready
+/// stopped REASON              it is gone
+/// begin TURN {message}        it begins a turn by itself
+/// end [TURN]                  the turn is over
+/// error [TURN] | resumable [TURN]
+///                             the turn failed; it can be resumed
+/// steered ID                  it took in what the user wanted to say
+/// commands NAME ...           what it understands after a slash
+/// worker CHAT CALL HOW        a chat for a worker: read-only, hidden, full
+/// close CHAT                  the chat of a worker can go
+/// ACTION {payload}            an action of a chat or a terminal
+/// ```
+///
+/// # Errors
+///
+/// In words, if it is none of these.
+pub fn event(place: &Place, text: &str) -> Result<AgentEvent, String> {
+    let (what, rest) = word(text);
+    let chat = place.chat.clone();
+    let turn = || match (rest, &place.turn) {
+        ("", Some(turn)) => turn.clone(),
+        _ => TurnId::from(rest),
+    };
+    let failed = |resumable| {
+        Some(ErrorPart {
+            error: error("it broke"),
+            resumable,
+        })
+    };
+    Ok(match what {
+        "opened" => AgentEvent::Opened { tools: Vec::new() },
+        "stopped" => AgentEvent::Stopped {
+            error: error(if rest.is_empty() {
+                "no such file"
+            } else {
+                rest
+            }),
+        },
+        "begin" => {
+            let (turn, message) = word(rest);
+            AgentEvent::TurnBegun {
+                chat,
+                turn: TurnId::from(turn),
+                message: read::<Message>(message)?.into(),
+            }
+        }
+        "end" => AgentEvent::TurnEnded {
+            chat,
+            turn: turn(),
+            error: None,
+        },
+        "error" => AgentEvent::TurnEnded {
+            chat,
+            turn: turn(),
+            error: failed(None),
+        },
+        "resumable" => AgentEvent::TurnEnded {
+            chat,
+            turn: turn(),
+            error: failed(Some(true)),
+        },
+        "steered" => AgentEvent::Steered {
+            chat,
+            id: rest.into(),
+        },
+        "commands" => AgentEvent::Commands {
+            commands: rest.split_whitespace().map(command).collect(),
+        },
+        "worker" => {
+            let (worker, rest) = word(rest);
+            let (call, how) = word(rest);
+            AgentEvent::WorkerOpened(Box::new(Worker {
+                chat: Uri::from(worker),
+                parent: chat,
+                call: call.into(),
+                title: "a worker".to_owned(),
+                interactivity: match how {
+                    "hidden" => ChatInteractivity::Hidden,
+                    "full" => ChatInteractivity::Full,
+                    _ => ChatInteractivity::ReadOnly,
+                },
+            }))
+        }
+        "close" => AgentEvent::WorkerClosed {
+            chat: Uri::from(rest),
+        },
+        name => action(place, name, rest)?,
+    })
+}
+
+fn action(place: &Place, name: &str, payload: &str) -> Result<AgentEvent, String> {
+    let payload = if payload.is_empty() { "{}" } else { payload };
+    let mut action: Json =
+        serde_json::from_str(payload).map_err(|error| format!("{name} {payload}: {error}"))?;
+    let fields = action.as_object_mut().ok_or("expected an object")?;
+    fields.insert("type".to_owned(), json!(name));
+    if let (Some(turn), false) = (&place.turn, fields.contains_key("turnId")) {
+        fields.insert("turnId".to_owned(), json!(turn));
+    }
+    match read::<Action>(&action.to_string())? {
+        Action::Chat(action) => Ok(AgentEvent::Chat {
+            chat: place.chat.clone(),
+            action: Box::new(action),
+        }),
+        Action::Terminal(action) => Ok(AgentEvent::Terminal {
+            terminal: Uri::from("ahp-terminal:/1"),
+            action: Box::new(action),
+        }),
+        _ => Err(format!("{name}: not an action of an agent")),
+    }
+}
+
+fn read<T: wire::Wire>(json: &str) -> Result<T, String> {
+    wire::from_str(json).map_err(|error| format!("{json}: {error}"))
+}
+
+fn command(name: &str) -> SlashCommand {
+    SlashCommand {
+        name: name.to_owned(),
+        description: String::new(),
+    }
+}
+
+fn error(message: &str) -> ErrorInfo {
+    ErrorInfo {
+        error_type: "test".to_owned(),
+        message: message.to_owned(),
+        stack: None,
+        meta: None,
+    }
+}
+
+/// The first word, and what comes after it.
+pub(crate) fn word(text: &str) -> (&str, &str) {
+    let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+    (word, rest.trim())
+}
