@@ -58,7 +58,7 @@ impl Host {
             return refuse("workingDirectories: not all are directories of the session");
         }
         if let Some(message) = &params.initial_message {
-            let judged = policy::check_message(agent, message);
+            let judged = policy::check_message(agent, Some(state), message);
             judged.map_err(|refusal| Failure::InvalidParams(refusal.to_string()))?;
         }
         if let Some(message) = &mut params.initial_message {

@@ -8,7 +8,7 @@ mod annotations;
 mod chat;
 mod input;
 mod root;
-mod session;
+pub(crate) mod session;
 mod terminal;
 
 use agenthost_protocol::action::{Action, Dispatcher};
@@ -16,7 +16,7 @@ use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatAction, Message, MessageKind};
 use agenthost_protocol::ids::{ClientId, ProviderId};
 use agenthost_protocol::root::{AgentInfo, MultipleWorkingDirectoriesCapability};
-use agenthost_protocol::session::SessionState;
+use agenthost_protocol::session::{ChildCustomization, SessionState};
 use agenthost_protocol::uri::Uri;
 
 use crate::completions;
@@ -97,8 +97,13 @@ impl Host {
     }
 }
 
-/// A message of a user, for a model that the agent has.
-pub(crate) fn check_message(agent: Option<&AgentInfo>, message: &Message) -> Result<(), Refusal> {
+/// A message of a user, for a model that the agent has and a custom agent that
+/// the session has.
+pub(crate) fn check_message(
+    agent: Option<&AgentInfo>,
+    session: Option<&SessionState>,
+    message: &Message,
+) -> Result<(), Refusal> {
     from_user(message)?;
     completions::check_attachments(message)?;
     if let Some(model) = &message.model {
@@ -107,7 +112,21 @@ pub(crate) fn check_message(agent: Option<&AgentInfo>, message: &Message) -> Res
             return Err(unknown("model", &model.id));
         }
     }
+    if let Some(custom) = &message.agent
+        && !session.is_some_and(|session| has_agent(session, &custom.uri))
+    {
+        return Err(unknown("custom agent", &custom.uri));
+    }
     Ok(())
+}
+
+fn has_agent(session: &SessionState, uri: &Uri) -> bool {
+    let all = session.customizations.iter().flat_map(|list| list.items());
+    let mut children = all.flat_map(|one| one.children().into_iter().flatten());
+    children.any(|child| match child {
+        ChildCustomization::Agent(agent) => agent.leaf.base.uri == *uri,
+        _ => false,
+    })
 }
 
 /// Clients speak for their users and for nobody else (DSP-15).

@@ -15,8 +15,8 @@ use agenthost_protocol::ids::InputRequestId;
 use agenthost_protocol::root::SessionSummaryChangedParams;
 use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::session::{
-    ChatAdded, ChatUpdated, SessionAction, SessionIsReadChanged, SessionSummary,
-    SessionTitleChanged,
+    ChatAdded, ChatUpdated, SessionAction, SessionIsArchivedChanged, SessionIsReadChanged,
+    SessionSummary, SessionTitleChanged,
 };
 use agenthost_protocol::uri::{RootChannel, Uri};
 
@@ -186,6 +186,9 @@ impl Host {
             ChatAction::PendingMessageSet(set) if set.kind == PendingMessageKind::Steering => {
                 self.steer(chat, out);
             }
+            ChatAction::IsArchivedChanged(change) => {
+                self.archive_with(chat, change.is_archived, out);
+            }
             // A message queued while nothing runs goes at once (PEN-4).
             ChatAction::PendingMessageSet(set) if set.kind == PendingMessageKind::Queued => {
                 self.start_queued(env, chat, out);
@@ -280,6 +283,23 @@ impl Host {
         if read {
             let unread = SessionAction::IsReadChanged(SessionIsReadChanged { is_read: false });
             self.originate(&session, unread, out);
+            self.sync_session(&session, out);
+        }
+    }
+
+    /// Who archives the default chat means the session.
+    fn archive_with(&mut self, chat: &Uri, is_archived: bool, out: &mut Effects) {
+        let Some(session) = self.owner(chat).cloned() else {
+            return;
+        };
+        let Some(state) = self.session(&session) else {
+            return;
+        };
+        let is_default = state.default_chat.as_ref() == Some(chat);
+        let already = state.metadata.status.contains(SessionStatus::IS_ARCHIVED);
+        if is_default && already != is_archived {
+            let change = SessionIsArchivedChanged { is_archived };
+            self.originate(&session, SessionAction::IsArchivedChanged(change), out);
             self.sync_session(&session, out);
         }
     }

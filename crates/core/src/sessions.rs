@@ -19,7 +19,7 @@ use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::refusal::Failure;
-use crate::{annotations, chats, summary, uris};
+use crate::{annotations, chats, policy, summary, uris};
 
 /// Most sessions in one answer.
 const PAGE: usize = 200;
@@ -45,11 +45,11 @@ impl Host {
             return Err(Failure::SessionExists(session));
         }
         let agent = self.agent_named(params.provider.as_ref())?;
-        if let Some(active) = &params.active_client
-            && Some(&active.client_id) != self.clients.client_of(connection)
+        if let (Some(active), Some(client)) =
+            (&params.active_client, self.clients.client_of(connection))
         {
-            let other = "activeClient.clientId is not the caller's".to_owned();
-            return Err(Failure::InvalidParams(other));
+            let judged = policy::session::check_active_client(client, active);
+            judged.map_err(|refusal| Failure::InvalidParams(format!("activeClient: {refusal}")))?;
         }
         let mut directories = params.working_directories.unwrap_or_default();
         let several = agent

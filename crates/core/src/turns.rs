@@ -109,7 +109,7 @@ impl Host {
         // What was fine when it was queued may not be any more (PEN-10).
         let session = self.owner(chat).and_then(|session| self.session(session));
         let agent = session.and_then(|session| self.agent_of(session));
-        let judged = policy::check_message(agent, &head.message)
+        let judged = policy::check_message(agent, session, &head.message)
             .and_then(|()| self.check_attachments(&head.message));
         match judged {
             Ok(()) => self.start_turn(env, chat, Arc::clone(&head.message), Some(head.id), out),

@@ -1,6 +1,7 @@
 //! JSON made from shapes.
 
-use agenthost_protocol::wire::{FieldShape, Json, NamedShape, Object, Shape, TextKind};
+use agenthost_protocol::action::Action;
+use agenthost_protocol::wire::{FieldShape, Json, NamedShape, Object, Shape, TextKind, Wire};
 use fastrand::Rng;
 use serde_json::json;
 
@@ -66,6 +67,22 @@ impl Generator {
     /// Makes a value of a shape.
     pub fn json(&mut self, shape: &Shape) -> Json {
         self.value(shape, 0)
+    }
+
+    /// Makes an action of a name; `null` if there is none.
+    pub fn action(&mut self, name: &str) -> Json {
+        let Shape::Union { variants, .. } = Action::shape() else {
+            return Json::Null;
+        };
+        let found = variants.iter().find(|(other, _)| *other == name);
+        let Some((name, shape)) = found else {
+            return Json::Null;
+        };
+        let mut action = self.json(&shape());
+        if let Json::Object(fields) = &mut action {
+            fields.insert("type".to_owned(), json!(name));
+        }
+        action
     }
 
     /// One of several values.

@@ -30,7 +30,7 @@ enum Asked {
     /// Whether the result of one may be used.
     Result(ResultConfirmation),
     /// A question of a form.
-    Form(Form),
+    Form(Box<Form>),
 }
 
 /// What a line was.
@@ -50,7 +50,7 @@ impl Asker {
             parts.find_map(|part| match part {
                 ResponsePart::ToolCall(part) => call(turn.id.clone(), &part.tool_call),
                 ResponsePart::InputRequest(part) if part.response.is_none() => {
-                    Some(Asked::Form(Form::new(&part.request)))
+                    Some(Asked::Form(Box::new(Form::new(&part.request))))
                 }
                 _ => None,
             })

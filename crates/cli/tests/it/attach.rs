@@ -113,7 +113,7 @@ fn two_terminals_share_a_session() {
 /// A host with an agent that does what it is told, in this process.
 fn scripted(directory: &Path) -> (tokio::runtime::Runtime, Server) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let mut config = ServerConfig::new(&directory.join("data/agenthost"));
+    let mut config = ServerConfig::new(directory.join("data/agenthost"));
     config.agents = vec![Arc::new(ScriptedAgent::default())];
     let server = runtime.block_on(serve(config)).unwrap();
     (runtime, server)

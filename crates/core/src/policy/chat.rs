@@ -5,7 +5,7 @@ use agenthost_protocol::chat::{
     ConfirmationReason, ErrorPart, PendingMessageKind, ResponsePart, ToolCall, ToolCallConfirmed,
     ToolCallContributor, ToolCallHead, ToolCallTarget, TurnStarted, TurnState,
 };
-use agenthost_protocol::ids::{ClientId, TurnId};
+use agenthost_protocol::ids::{ClientId, PendingMessageId, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::session::{SessionLifecycle, SessionState};
@@ -18,6 +18,9 @@ use crate::turns::elapsed;
 /// How far ahead of the host a client's clock may be before its start of a
 /// turn is set to the host's time.
 const AHEAD: i64 = 60_000;
+
+/// Most messages that wait in a chat.
+const QUEUE: usize = 100;
 
 /// Where an action is to happen.
 pub(super) struct Place<'a> {
@@ -65,8 +68,9 @@ pub(super) fn judge(
         },
         ChatAction::PendingMessageSet(set) => {
             writable(chat)?;
-            check_message(place.agent, &set.message)?;
+            check_message(place.agent, place.session, &set.message)?;
             check_name("waiting message", set.id.as_str())?;
+            room_for(chat, &set.id, set.kind)?;
         }
         ChatAction::PendingMessageRemoved(removed) => {
             let waits = match removed.kind {
@@ -129,7 +133,7 @@ pub(super) fn judge(
 
 fn start_turn(env: &Env, place: &Place<'_>, start: &mut TurnStarted) -> Result<(), Refusal> {
     let chat = place.chat;
-    check_message(place.agent, &start.message)?;
+    check_message(place.agent, place.session, &start.message)?;
     if let Some(active) = &chat.active_turn {
         return Err(Refusal::TurnInProgress(active.id.clone()));
     }
@@ -147,13 +151,35 @@ fn start_turn(env: &Env, place: &Place<'_>, start: &mut TurnStarted) -> Result<(
     if let Some(id) = &start.queued_message_id {
         let queued = chat.queued_messages.iter().flat_map(|queue| queue.items());
         let mut waiting = queued.chain(&chat.steering_message);
-        if !waiting.any(|message| message.id == *id) {
+        let Some(waiting) = waiting.find(|message| message.id == *id) else {
             return Err(unknown("waiting message", id));
+        };
+        // It waits no more when the turn starts, so it has to be the one.
+        if waiting.message != start.message {
+            let reason = format!("waiting message `{id}` says something else");
+            return Err(Refusal::Invalid(reason));
         }
     }
     let Millis(started) = start.started_at.to_millis()?;
     if started > env.now.0 + AHEAD {
         start.started_at = env.timestamp();
+    }
+    Ok(())
+}
+
+/// A queue has an end (SEC-5).
+fn room_for(
+    chat: &ChatState,
+    id: &PendingMessageId,
+    kind: PendingMessageKind,
+) -> Result<(), Refusal> {
+    let Some(queue) = &chat.queued_messages else {
+        return Ok(());
+    };
+    let new = queue.find(|message| message.id == *id).is_none();
+    if kind == PendingMessageKind::Queued && new && queue.len() >= QUEUE {
+        let reason = format!("at most {QUEUE} messages wait in a chat");
+        return Err(Refusal::Invalid(reason));
     }
     Ok(())
 }

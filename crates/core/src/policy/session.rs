@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use agenthost_protocol::ids::{ClientId, CustomizationId};
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::session::{
-    Customization, SessionAction, SessionConfigChanged, SessionState,
+    ActiveClient, Customization, SessionAction, SessionConfigChanged, SessionState,
 };
 use agenthost_protocol::uri::Uri;
 
@@ -31,15 +31,7 @@ pub(super) fn judge(
             }
         }
         SessionAction::ActiveClientSet(set) => {
-            if set.active_client.client_id != *client {
-                return Err(Refusal::NotSelf);
-            }
-            let mut names = BTreeSet::new();
-            let mut tools = set.active_client.tools.iter();
-            if let Some(twice) = tools.find(|tool| !names.insert(&tool.name)) {
-                let name: String = twice.name.chars().take(60).collect();
-                return Err(Refusal::Invalid(format!("tool `{name}` is given twice")));
-            }
+            check_active_client(client, &set.active_client)?;
         }
         SessionAction::ActiveClientRemoved(removed) => {
             if removed.client_id != *client {
@@ -95,6 +87,22 @@ pub(super) fn judge(
         | SessionAction::MetaChanged(_) => return Err(Refusal::HostOnly(action.info().name)),
     }
     Ok(action)
+}
+
+/// A client speaks for itself, and a name of a tool means one tool.
+pub(crate) fn check_active_client(client: &ClientId, active: &ActiveClient) -> Result<(), Refusal> {
+    if active.client_id != *client {
+        return Err(Refusal::NotSelf);
+    }
+    let mut names = BTreeSet::new();
+    let mut tools = active.tools.iter();
+    match tools.find(|tool| !names.insert(&tool.name)) {
+        Some(twice) => {
+            let name: String = twice.name.chars().take(60).collect();
+            Err(Refusal::Invalid(format!("tool `{name}` is given twice")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn is_primary(session: &SessionState, directory: &Uri) -> bool {

@@ -2,7 +2,7 @@
 
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::terminal::{
-    TerminalAction, TerminalClaim, TerminalLifecycle, TerminalState,
+    TerminalAction, TerminalClaim, TerminalLifecycle, TerminalSessionClaim, TerminalState,
 };
 
 use crate::refusal::Refusal;
@@ -21,13 +21,18 @@ pub(super) fn judge(
             let reason = "a terminal has at least one column and one row";
             return Err(Refusal::Invalid(reason.to_owned()));
         }
-        TerminalAction::Claimed(_) | TerminalAction::Input(_) => match &terminal.claim {
+        TerminalAction::Input(_) => match &terminal.claim {
             TerminalClaim::Client(claim) if claim.client_id == *client => {}
-            TerminalClaim::Client(_) | TerminalClaim::Session(_) => {
-                return Err(Refusal::Invalid(
-                    "the terminal is somebody else's".to_owned(),
-                ));
+            TerminalClaim::Client(_) | TerminalClaim::Session(_) => return Err(not_yours()),
+        },
+        TerminalAction::Claimed(claimed) => match (&terminal.claim, &claimed.claim) {
+            (_, TerminalClaim::Client(wanted)) if wanted.client_id != *client => {
+                return Err(Refusal::NotSelf);
             }
+            (TerminalClaim::Client(holder), _) if holder.client_id == *client => {}
+            (TerminalClaim::Session(held), TerminalClaim::Session(wanted))
+                if is_narrower(held, wanted) => {}
+            _ => return Err(not_yours()),
         },
         TerminalAction::Resized(_)
         | TerminalAction::TitleChanged(_)
@@ -42,4 +47,16 @@ pub(super) fn judge(
         }
     }
     Ok(action)
+}
+
+fn not_yours() -> Refusal {
+    Refusal::Invalid("the terminal is somebody else's".to_owned())
+}
+
+/// A session's terminal can be let go into the background: the same session
+/// and chat, with less said about what it is for.
+fn is_narrower(held: &TerminalSessionClaim, wanted: &TerminalSessionClaim) -> bool {
+    let turn = wanted.turn_id.is_none() || wanted.turn_id == held.turn_id;
+    let call = wanted.tool_call_id.is_none() || wanted.tool_call_id == held.tool_call_id;
+    held.session == wanted.session && held.chat == wanted.chat && turn && call
 }

@@ -22,6 +22,7 @@ mod script;
 mod sessions;
 mod simulation;
 mod subscriptions;
+mod table;
 mod turns;
 mod workers;
 mod world;

@@ -33,7 +33,7 @@ fn a_session_is_there_at_once_and_ready_later() {
             c1 createSession s2 {"provider": "nobody"}
                 c1: error -32002 there is no agent `nobody`
             c1 createSession s2 {"activeClient": {"clientId": "other", "tools": []}}
-                c1: error -32602 activeClient.clientId is not the caller's
+                c1: error -32602 activeClient: a client can only do this for itself
             c1 subscribe s1
                 c1: snapshot of s1 at 1
             agent s1 opened

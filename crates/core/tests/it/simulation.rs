@@ -13,7 +13,7 @@ use agenthost_protocol::chat::ErrorPart;
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::{ClientId, ServerSeq, TurnId};
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{self, Json, Shape, Wire};
+use agenthost_protocol::wire::{self, Json};
 use agenthost_testkit::{Generator, Options};
 use serde_json::json;
 
@@ -327,9 +327,6 @@ impl Simulation {
         channel: &Uri,
         fits: impl Fn(&agenthost_protocol::action::ActionInfo) -> bool,
     ) -> Json {
-        let Shape::Union { variants, .. } = Action::shape() else {
-            unreachable!("an action is a union");
-        };
         let names: Vec<_> = Action::table()
             .filter(|info| fits(info))
             .map(|info| info.name)
@@ -339,9 +336,7 @@ impl Simulation {
         if active.is_none() && name.starts_with("chat/") && self.chance.chance(0.5) {
             name = "chat/turnStarted";
         }
-        let shape = variants.iter().find(|(other, _)| *other == name).unwrap().1;
-        let mut action = self.chance.json(&shape());
-        action["type"] = json!(name);
+        let mut action = self.chance.action(name);
         if action.get("turnId").is_some() {
             action["turnId"] = match active {
                 Some(active) if self.chance.chance(0.9) => json!(active),

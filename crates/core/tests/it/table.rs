@@ -1,0 +1,563 @@
+//! Every action that a client may dispatch: when it is accepted, and when and
+//! why it is not. One row for each row of the table of rules (7.1).
+//!
+//! A refused action reaches its client with the reason and changes nothing at
+//! all (DSP-2); an accepted one is echoed.
+
+use std::collections::BTreeSet;
+
+use agenthost_core::Input;
+use agenthost_core::agent::AgentEvent;
+use agenthost_protocol::action::{Action, Dispatcher};
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::list::List;
+use agenthost_protocol::terminal::{
+    TerminalClaim, TerminalClientClaim, TerminalLifecycle, TerminalSessionClaim, TerminalState,
+};
+use agenthost_protocol::uri::Uri;
+
+use crate::script::{run, uri};
+use crate::world::World;
+
+/// What there is before an action is dispatched.
+#[derive(Debug, Clone, Copy)]
+enum Scene {
+    /// A session of the default agent, ready, nothing said.
+    Ready,
+    /// The same, before its agent is up.
+    Creating,
+    /// A session of the agent with several directories and a configuration.
+    Roaming,
+    /// Turn `t` runs.
+    Running,
+    /// Turn `t` is over.
+    Over,
+    /// Turn `t` failed, and could go on.
+    Failed,
+    /// Turn `t` runs: `asks` waits to be confirmed, `held` for its result to
+    /// be, `own` is run by the client, `other` by another one, `host` by the
+    /// host, `token` waits for a token, `done` is over; `r` asks something.
+    Busy,
+    /// A worker's chat, `ahp-chat:/w`.
+    Worker,
+    /// Messages `q1` and `q2` wait for turn `t`, and `s` to steer it.
+    Queued,
+    /// The same after turn `t` was cancelled: they wait for somebody.
+    Waiting,
+    /// Terminals: `ahp-terminal:/mine`, `/theirs`, `/session`, `/over`.
+    Terminals,
+    /// An annotation `a` with an entry `e`.
+    Annotated,
+}
+
+struct Row {
+    action: &'static str,
+    scene: Scene,
+    channel: &'static str,
+    accepted: &'static [&'static str],
+    refused: &'static [(&'static str, &'static str)],
+}
+
+const CHAT: &str = "s1.chat";
+
+const USER: &str = r#""message": {"text": "go", "origin": {"kind": "user"}}"#;
+
+const AT: &str = r#""startedAt": "2026-01-05T09:00:00Z""#;
+
+#[rustfmt::skip]
+const ROWS: &[Row] = &[
+    Row { action: "root/configChanged", scene: Scene::Ready, channel: "root",
+        accepted: &[r#"{"config": {"defaultAgent": "other"}}"#, r#"{"config": {}, "replace": true}"#],
+        refused: &[
+            (r#"{"config": {"colour": 1}}"#, "`colour`: there is no such setting"),
+            (r#"{"config": {"defaultAgent": 1}}"#, "`defaultAgent`: expected a value of type string"),
+            (r#"{"config": {"defaultAgent": "x"}}"#, "`defaultAgent`: expected one of the values that are offered"),
+            (r#"{"config": 1}"#, "action.config: expected an object, found 1"),
+        ] },
+    Row { action: "session/titleChanged", scene: Scene::Ready, channel: "s1",
+        accepted: &[r#"{"title": "new"}"#, r#"{"title": ""}"#],
+        refused: &[(r#"{"title": 1}"#, "action.title: expected a string, found 1")] },
+    Row { action: "session/activeClientSet", scene: Scene::Ready, channel: "s1",
+        accepted: &[r#"{"activeClient": {"clientId": "a", "tools": [{"name": "x"}]}}"#],
+        refused: &[
+            (r#"{"activeClient": {"clientId": "b", "tools": []}}"#, "a client can only do this for itself"),
+            (r#"{"activeClient": {"clientId": "a", "tools": [{"name": "x"}, {"name": "x"}]}}"#, "tool `x` is given twice"),
+            (r#"{"activeClient": {"clientId": "a", "tools": [], "customizations": [{"type": "directory", "id": "d", "uri": "file:///d", "name": "d"}]}}"#,
+                "action.activeClient.customizations[0].type: expected `plugin`, found \"directory\""),
+        ] },
+    Row { action: "session/activeClientRemoved", scene: Scene::Ready, channel: "s1",
+        accepted: &[r#"{"clientId": "a"}"#],
+        refused: &[(r#"{"clientId": "b"}"#, "a client can only do this for itself")] },
+    Row { action: "session/workingDirectorySet", scene: Scene::Roaming, channel: "s1",
+        accepted: &[r#"{"directory": "file:///c"}"#, r#"{"directory": "file:///a"}"#],
+        refused: &[(r#"{"directory": "nowhere"}"#, "`nowhere` is not an absolute URI of at most 2048 bytes")] },
+    Row { action: "session/workingDirectorySet", scene: Scene::Ready, channel: "s1",
+        accepted: &[],
+        refused: &[(r#"{"directory": "file:///c"}"#, "the agent does not support several working directories")] },
+    Row { action: "session/workingDirectoryRemoved", scene: Scene::Roaming, channel: "s1",
+        accepted: &[r#"{"directory": "file:///b"}"#, r#"{"directory": "file:///none"}"#],
+        refused: &[(r#"{"directory": "file:///a"}"#, "the primary directory of this session stays where it is")] },
+    Row { action: "session/workingDirectoryRemoved", scene: Scene::Ready, channel: "s1",
+        accepted: &[],
+        refused: &[(r#"{"directory": "file:///a"}"#, "the agent does not support several working directories")] },
+    Row { action: "session/workingDirectoryReplaced", scene: Scene::Roaming, channel: "s1",
+        accepted: &[r#"{"directory": "file:///a", "replacement": "file:///c"}"#, r#"{"directory": "file:///b", "replacement": "file:///a"}"#],
+        refused: &[
+            (r#"{"directory": "file:///gone", "replacement": "file:///c"}"#, "there is no directory `file:///gone`"),
+            (r#"{"directory": "file:///a", "replacement": "nowhere"}"#, "`nowhere` is not an absolute URI of at most 2048 bytes"),
+        ] },
+    Row { action: "session/workingDirectoryReplaced", scene: Scene::Ready, channel: "s1",
+        accepted: &[],
+        refused: &[(r#"{"directory": "file:///a", "replacement": "file:///c"}"#, "the agent does not support several working directories")] },
+    Row { action: "session/customizationToggled", scene: Scene::Ready, channel: "s1",
+        accepted: &[],
+        refused: &[(r#"{"id": "x", "enablement": []}"#, "there is no customization `x`")] },
+    Row { action: "session/mcpServerStartRequested", scene: Scene::Ready, channel: "s1",
+        accepted: &[], refused: &[(r#"{"id": "x"}"#, "there is no customization `x`")] },
+    Row { action: "session/mcpServerStopRequested", scene: Scene::Ready, channel: "s1",
+        accepted: &[], refused: &[(r#"{"id": "x"}"#, "there is no customization `x`")] },
+    Row { action: "session/mcpServerBackgroundRequested", scene: Scene::Ready, channel: "s1",
+        accepted: &[], refused: &[(r#"{"id": "x"}"#, "there is no customization `x`")] },
+    Row { action: "session/isReadChanged", scene: Scene::Ready, channel: "s1",
+        accepted: &[r#"{"isRead": true}"#, r#"{"isRead": false}"#],
+        refused: &[(r#"{}"#, "action.isRead: missing")] },
+    Row { action: "session/isArchivedChanged", scene: Scene::Ready, channel: "s1",
+        accepted: &[r#"{"isArchived": true}"#],
+        refused: &[(r#"{}"#, "action.isArchived: missing")] },
+    Row { action: "session/configChanged", scene: Scene::Roaming, channel: "s1",
+        accepted: &[r#"{"config": {"mode": "do"}}"#, r#"{"config": {"mode": "do"}, "replace": true}"#],
+        refused: &[
+            (r#"{"config": {"branch": "x"}}"#, "there is no property that can be changed `branch`"),
+            (r#"{"config": {"mode": "x"}}"#, "mode: expected one of the values that are offered"),
+            (r#"{"config": {"other": 1}}"#, "there is no property that can be changed `other`"),
+        ] },
+    Row { action: "session/configChanged", scene: Scene::Ready, channel: "s1",
+        accepted: &[],
+        refused: &[(r#"{"config": {}}"#, "the agent does not support configuration of a session")] },
+    Row { action: "chat/turnStarted", scene: Scene::Ready, channel: CHAT,
+        accepted: &[r#"{"turnId": "n", AT, USER}"#],
+        refused: &[
+            (r#"{"turnId": "n", AT, "message": {"text": "go", "origin": {"kind": "agent"}}}"#, "a client can only send messages of kind `user`"),
+            (r#"{"turnId": "", AT, USER}"#, "the name of a turn has 1 to 200 bytes"),
+            (r#"{"turnId": "n", "startedAt": "yesterday", USER}"#, "startedAt: `yesterday` is not an RFC 3339 timestamp such as `2026-07-09T20:00:00.000Z`"),
+            (r#"{"turnId": "n", AT, "message": {"text": "go", "origin": {"kind": "user"}, "model": {"id": "none"}}}"#, "there is no model `none`"),
+            (r#"{"turnId": "n", AT, "message": {"text": "go", "origin": {"kind": "user"}, "agent": {"uri": "file:///none"}}}"#, "there is no custom agent `file:///none`"),
+            (r#"{"turnId": "n", AT, "queuedMessageId": "none", USER}"#, "there is no waiting message `none`"),
+            (r#"{"turnId": "n", AT, "message": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "chat", "label": "c", "resource": "ahp-chat:/none"}]}}"#, "there is no chat `ahp-chat:/none`"),
+            (r#"{"turnId": "n", AT, "message": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "simple", "label": "c"}]}}"#, "attachment `c`: modelRepresentation is missing"),
+        ] },
+    Row { action: "chat/turnStarted", scene: Scene::Creating, channel: CHAT,
+        accepted: &[], refused: &[(r#"{"turnId": "n", AT, USER}"#, "the session is not ready")] },
+    Row { action: "chat/turnStarted", scene: Scene::Running, channel: CHAT,
+        accepted: &[], refused: &[(r#"{"turnId": "n", AT, USER}"#, "turn `t` is in progress")] },
+    Row { action: "chat/turnStarted", scene: Scene::Over, channel: CHAT,
+        accepted: &[r#"{"turnId": "n", AT, "message": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "chat", "label": "c", "resource": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "endTurn": "t"}]}}"#],
+        refused: &[
+            (r#"{"turnId": "t", AT, USER}"#, "turn id `t` is in use"),
+            (r#"{"turnId": "n", AT, "message": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "chat", "label": "c", "resource": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "endTurn": "x"}]}}"#, "there is no completed turn `x`"),
+        ] },
+    Row { action: "chat/turnStarted", scene: Scene::Waiting, channel: CHAT,
+        accepted: &[r#"{"turnId": "n", AT, "queuedMessageId": "q1", USER}"#, r#"{"turnId": "n", AT, USER}"#],
+        refused: &[(r#"{"turnId": "n", AT, "queuedMessageId": "q1", "message": {"text": "stop", "origin": {"kind": "user"}}}"#, "waiting message `q1` says something else")] },
+    Row { action: "chat/turnStarted", scene: Scene::Worker, channel: "ahp-chat:/w",
+        accepted: &[], refused: &[(r#"{"turnId": "n", AT, USER}"#, "this chat can only be watched")] },
+    Row { action: "chat/turnCancelled", scene: Scene::Running, channel: CHAT,
+        accepted: &[r#"{"turnId": "t", "duration": 1}"#, r#"{"turnId": "t", "duration": -5}"#],
+        refused: &[(r#"{"turnId": "x", "duration": 1}"#, "turn `x` is not in progress")] },
+    Row { action: "chat/turnCancelled", scene: Scene::Over, channel: CHAT,
+        accepted: &[], refused: &[(r#"{"turnId": "t", "duration": 1}"#, "turn `t` is not in progress")] },
+    Row { action: "chat/turnResume", scene: Scene::Failed, channel: CHAT,
+        accepted: &[r#"{"turnId": "t"}"#], refused: &[(r#"{"turnId": "x"}"#, "turn `x` can't be resumed")] },
+    Row { action: "chat/turnResume", scene: Scene::Over, channel: CHAT,
+        accepted: &[], refused: &[(r#"{"turnId": "t"}"#, "turn `t` can't be resumed")] },
+    Row { action: "chat/turnResume", scene: Scene::Running, channel: CHAT,
+        accepted: &[], refused: &[(r#"{"turnId": "t"}"#, "turn `t` is in progress")] },
+    Row { action: "chat/truncated", scene: Scene::Over, channel: CHAT,
+        accepted: &[r#"{"turnId": "t"}"#, r#"{}"#],
+        refused: &[(r#"{"turnId": "x"}"#, "there is no turn `x`")] },
+    Row { action: "chat/truncated", scene: Scene::Worker, channel: "ahp-chat:/w",
+        accepted: &[], refused: &[(r#"{}"#, "this chat can only be watched")] },
+    Row { action: "chat/toolCallConfirmed", scene: Scene::Busy, channel: CHAT,
+        accepted: &[
+            r#"{"turnId": "t", "toolCallId": "asks", "approved": true}"#,
+            r#"{"turnId": "t", "toolCallId": "asks", "approved": true, "selectedOptionId": "yes"}"#,
+            r#"{"turnId": "t", "toolCallId": "asks", "approved": false, "selectedOptionId": "no", "reason": "skipped"}"#,
+            r#"{"turnId": "t", "toolCallId": "own", "approved": false}"#,
+        ],
+        refused: &[
+            (r#"{"turnId": "x", "toolCallId": "asks", "approved": true}"#, "turn `x` is not in progress"),
+            (r#"{"turnId": "t", "toolCallId": "x", "approved": true}"#, "there is no tool call `x`"),
+            (r#"{"turnId": "t", "toolCallId": "host", "approved": true}"#, "tool call `host` does not wait for this"),
+            (r#"{"turnId": "t", "toolCallId": "other", "approved": false}"#, "tool call `other` does not wait for this"),
+            (r#"{"turnId": "t", "toolCallId": "asks", "approved": true, "editedToolInput": "x"}"#, "the arguments can't be edited"),
+            (r#"{"turnId": "t", "toolCallId": "asks", "approved": true, "selectedOptionId": "x"}"#, "there is no option `x`"),
+            (r#"{"turnId": "t", "toolCallId": "asks", "approved": true, "selectedOptionId": "no"}"#, "the option and the decision contradict each other"),
+        ] },
+    Row { action: "chat/toolCallResultConfirmed", scene: Scene::Busy, channel: CHAT,
+        accepted: &[r#"{"turnId": "t", "toolCallId": "held", "approved": true}"#, r#"{"turnId": "t", "toolCallId": "held", "approved": false}"#],
+        refused: &[(r#"{"turnId": "t", "toolCallId": "asks", "approved": true}"#, "tool call `asks` does not wait for this")] },
+    Row { action: "chat/toolCallComplete", scene: Scene::Busy, channel: CHAT,
+        accepted: &[
+            r#"{"turnId": "t", "toolCallId": "own", "result": {"success": true, "pastTenseMessage": "Did"}}"#,
+            r#"{"turnId": "t", "toolCallId": "token", "result": {"success": false, "pastTenseMessage": "Gave up"}}"#,
+        ],
+        refused: &[
+            (r#"{"turnId": "t", "toolCallId": "other", "result": {"success": true, "pastTenseMessage": "Did"}}"#, "tool call `other` is not carried out by this client"),
+            (r#"{"turnId": "t", "toolCallId": "host", "result": {"success": true, "pastTenseMessage": "Did"}}"#, "tool call `host` is not carried out by this client"),
+            (r#"{"turnId": "t", "toolCallId": "token", "result": {"success": true, "pastTenseMessage": "Did"}}"#, "tool call `token` does not wait for this"),
+            (r#"{"turnId": "t", "toolCallId": "asks", "result": {"success": true, "pastTenseMessage": "Did"}}"#, "tool call `asks` does not wait for this"),
+            (r#"{"turnId": "t", "toolCallId": "done", "result": {"success": true, "pastTenseMessage": "Did"}}"#, "tool call `done` does not wait for this"),
+        ] },
+    Row { action: "chat/toolCallContentChanged", scene: Scene::Busy, channel: CHAT,
+        accepted: &[r#"{"turnId": "t", "toolCallId": "own", "content": []}"#],
+        refused: &[
+            (r#"{"turnId": "t", "toolCallId": "other", "content": []}"#, "tool call `other` is not carried out by this client"),
+            (r#"{"turnId": "t", "toolCallId": "done", "content": []}"#, "tool call `done` does not wait for this"),
+            (r#"{"turnId": "t", "toolCallId": "token", "content": []}"#, "tool call `token` does not wait for this"),
+        ] },
+    Row { action: "chat/pendingMessageSet", scene: Scene::Running, channel: CHAT,
+        accepted: &[r#"{"kind": "queued", "id": "m", USER}"#, r#"{"kind": "steering", "id": "m", USER}"#],
+        refused: &[
+            (r#"{"kind": "queued", "id": "", USER}"#, "the name of a waiting message has 1 to 200 bytes"),
+            (r#"{"kind": "queued", "id": "m", "message": {"text": "go", "origin": {"kind": "tool"}}}"#, "a client can only send messages of kind `user`"),
+            (r#"{"kind": "queued", "id": "m", "message": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "chat", "label": "c", "resource": "ahp-chat:/none"}]}}"#, "there is no chat `ahp-chat:/none`"),
+        ] },
+    Row { action: "chat/pendingMessageSet", scene: Scene::Worker, channel: "ahp-chat:/w",
+        accepted: &[], refused: &[(r#"{"kind": "queued", "id": "m", USER}"#, "this chat can only be watched")] },
+    Row { action: "chat/pendingMessageRemoved", scene: Scene::Queued, channel: CHAT,
+        accepted: &[r#"{"kind": "queued", "id": "q1"}"#, r#"{"kind": "steering", "id": "s"}"#],
+        refused: &[
+            (r#"{"kind": "queued", "id": "x"}"#, "there is no waiting message `x`"),
+            (r#"{"kind": "steering", "id": "q1"}"#, "there is no waiting message `q1`"),
+        ] },
+    Row { action: "chat/queuedMessagesReordered", scene: Scene::Queued, channel: CHAT,
+        accepted: &[r#"{"order": ["q2", "q1"]}"#, r#"{"order": ["x"]}"#, r#"{"order": []}"#],
+        refused: &[(r#"{"order": 1}"#, "action.order: expected an array, found 1")] },
+    Row { action: "chat/draftChanged", scene: Scene::Ready, channel: CHAT,
+        accepted: &[r#"{"draft": {"text": "hm", "origin": {"kind": "user"}}}"#, r#"{}"#],
+        refused: &[(r#"{"draft": {"text": "hm", "origin": {"kind": "agent"}}}"#, "a client can only send messages of kind `user`")] },
+    Row { action: "chat/isReadChanged", scene: Scene::Ready, channel: CHAT,
+        accepted: &[r#"{"isRead": true}"#], refused: &[(r#"{}"#, "action.isRead: missing")] },
+    Row { action: "chat/isArchivedChanged", scene: Scene::Ready, channel: CHAT,
+        accepted: &[r#"{"isArchived": true}"#], refused: &[(r#"{}"#, "action.isArchived: missing")] },
+    Row { action: "chat/inputAnswerChanged", scene: Scene::Busy, channel: CHAT,
+        accepted: &[
+            r#"{"requestId": "r", "questionId": "q", "answer": {"state": "draft", "value": {"kind": "text", "value": ""}}}"#,
+            r#"{"requestId": "r", "questionId": "q"}"#,
+        ],
+        refused: &[
+            (r#"{"requestId": "x", "questionId": "q"}"#, "there is no open request `x`"),
+            (r#"{"requestId": "r", "questionId": "x"}"#, "there is no question `x`"),
+            (r#"{"requestId": "r", "questionId": "q", "answer": {"state": "draft"}}"#, "action.answer.value: missing"),
+            (r#"{"requestId": "r", "questionId": "q", "answer": {"state": "draft", "value": {"kind": "number", "value": 1}}}"#, "question `q` asks for text"),
+        ] },
+    Row { action: "chat/inputCompleted", scene: Scene::Busy, channel: CHAT,
+        accepted: &[
+            r#"{"requestId": "r", "response": "accept", "answers": {"q": {"state": "submitted", "value": {"kind": "text", "value": "x"}}}}"#,
+            r#"{"requestId": "r", "response": "decline"}"#,
+            r#"{"requestId": "r", "response": "cancel"}"#,
+        ],
+        refused: &[
+            (r#"{"requestId": "x", "response": "accept"}"#, "there is no open request `x`"),
+            (r#"{"requestId": "r", "response": "accept"}"#, "question `q` needs an answer"),
+        ] },
+    Row { action: "chat/workingDirectorySet", scene: Scene::Roaming, channel: CHAT,
+        accepted: &[r#"{"directory": "file:///b"}"#],
+        refused: &[(r#"{"directory": "file:///c"}"#, "there is no directory of the session `file:///c`")] },
+    Row { action: "chat/workingDirectorySet", scene: Scene::Ready, channel: CHAT,
+        accepted: &[], refused: &[(r#"{"directory": "file:///a"}"#, "the agent does not support several working directories")] },
+    Row { action: "chat/workingDirectoryRemoved", scene: Scene::Roaming, channel: CHAT,
+        accepted: &[r#"{"directory": "file:///b"}"#, r#"{"directory": "file:///none"}"#], refused: &[] },
+    Row { action: "chat/workingDirectoryRemoved", scene: Scene::Ready, channel: CHAT,
+        accepted: &[], refused: &[(r#"{"directory": "file:///a"}"#, "the agent does not support several working directories")] },
+    Row { action: "terminal/input", scene: Scene::Terminals, channel: "ahp-terminal:/mine",
+        accepted: &[r#"{"data": "x"}"#], refused: &[(r#"{"data": 1}"#, "action.data: expected a string, found 1")] },
+    Row { action: "terminal/input", scene: Scene::Terminals, channel: "ahp-terminal:/theirs",
+        accepted: &[], refused: &[(r#"{"data": "x"}"#, "the terminal is somebody else's")] },
+    Row { action: "terminal/input", scene: Scene::Terminals, channel: "ahp-terminal:/over",
+        accepted: &[], refused: &[(r#"{"data": "x"}"#, "the terminal has exited")] },
+    Row { action: "terminal/resized", scene: Scene::Terminals, channel: "ahp-terminal:/session",
+        accepted: &[r#"{"cols": 80, "rows": 24}"#],
+        refused: &[(r#"{"cols": 0, "rows": 24}"#, "a terminal has at least one column and one row")] },
+    Row { action: "terminal/resized", scene: Scene::Terminals, channel: "ahp-terminal:/over",
+        accepted: &[], refused: &[(r#"{"cols": 80, "rows": 24}"#, "the terminal has exited")] },
+    Row { action: "terminal/claimed", scene: Scene::Terminals, channel: "ahp-terminal:/mine",
+        accepted: &[r#"{"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat:/1"}}"#, r#"{"claim": {"kind": "client", "clientId": "a"}}"#],
+        refused: &[(r#"{"claim": {"kind": "client", "clientId": "b"}}"#, "a client can only do this for itself")] },
+    Row { action: "terminal/claimed", scene: Scene::Terminals, channel: "ahp-terminal:/theirs",
+        accepted: &[], refused: &[(r#"{"claim": {"kind": "client", "clientId": "a"}}"#, "the terminal is somebody else's")] },
+    Row { action: "terminal/claimed", scene: Scene::Terminals, channel: "ahp-terminal:/session",
+        accepted: &[r#"{"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat:/1"}}"#],
+        refused: &[
+            (r#"{"claim": {"kind": "session", "session": "ahp-session:/s2", "chat": "ahp-chat:/1"}}"#, "the terminal is somebody else's"),
+            (r#"{"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat:/1", "turnId": "other"}}"#, "the terminal is somebody else's"),
+            (r#"{"claim": {"kind": "client", "clientId": "a"}}"#, "the terminal is somebody else's"),
+        ] },
+    Row { action: "terminal/titleChanged", scene: Scene::Terminals, channel: "ahp-terminal:/theirs",
+        accepted: &[r#"{"title": "x"}"#], refused: &[(r#"{}"#, "action.title: missing")] },
+    Row { action: "terminal/cleared", scene: Scene::Terminals, channel: "ahp-terminal:/theirs",
+        accepted: &["{}"], refused: &[] },
+    Row { action: "annotations/set", scene: Scene::Annotated, channel: "ahp-session:/s1/annotations",
+        accepted: &[
+            r#"{"annotation": {"id": "n", "origin": {"session": "ahp-session:/s1", "chat": "ahp-chat:/1", "turnId": "t"}, "resource": "file:///f", "resolved": false, "entries": [{"id": "e", "text": "x"}]}}"#,
+            r#"{"annotation": {"id": "a", "origin": {"session": "ahp-session:/s1", "chat": "ahp-chat:/1", "turnId": "t"}, "resource": "file:///f", "resolved": true, "entries": [{"id": "e", "text": "x"}]}}"#,
+        ],
+        refused: &[
+            (r#"{"annotation": {"id": "n", "origin": {"session": "ahp-session:/s1", "chat": "ahp-chat:/1", "turnId": "t"}, "resource": "file:///f", "resolved": false, "entries": []}}"#, "an annotation has an entry"),
+            (r#"{"annotation": {"id": "n", "origin": {"session": "ahp-session:/s1", "chat": "ahp-chat:/1", "turnId": "t"}, "resource": "file:///f", "resolved": true, "entries": [{"id": "e", "text": "x"}]}}"#, "a new annotation is not resolved"),
+            (r#"{"annotation": {"id": "n", "origin": {"session": "ahp-session:/s2", "chat": "ahp-chat:/1", "turnId": "t"}, "resource": "file:///f", "resolved": false, "entries": [{"id": "e", "text": "x"}]}}"#, "origin.session is not the session of this channel"),
+        ] },
+    Row { action: "annotations/updated", scene: Scene::Annotated, channel: "ahp-session:/s1/annotations",
+        accepted: &[r#"{"annotationId": "a", "resolved": true}"#],
+        refused: &[(r#"{"annotationId": "x", "resolved": true}"#, "there is no annotation `x`")] },
+    Row { action: "annotations/removed", scene: Scene::Annotated, channel: "ahp-session:/s1/annotations",
+        accepted: &[r#"{"annotationId": "a"}"#],
+        refused: &[(r#"{"annotationId": "x"}"#, "there is no annotation `x`")] },
+    Row { action: "annotations/entrySet", scene: Scene::Annotated, channel: "ahp-session:/s1/annotations",
+        accepted: &[r#"{"annotationId": "a", "entry": {"id": "e2", "text": "y"}}"#],
+        refused: &[(r#"{"annotationId": "x", "entry": {"id": "e2", "text": "y"}}"#, "there is no annotation `x`")] },
+    Row { action: "annotations/entryRemoved", scene: Scene::Annotated, channel: "ahp-session:/s1/annotations",
+        accepted: &[r#"{"annotationId": "a", "entryId": "x"}"#],
+        refused: &[(r#"{"annotationId": "a", "entryId": "e"}"#, "the last entry goes with its annotation: remove that")] },
+];
+
+/// Of channels that this host does not have yet: on the wrong channel they are
+/// refused, and on their own they are told to nobody (DSP-3).
+const ELSEWHERE: &[&str] = &[
+    "changeset/filesReviewChanged",
+    "automation/createRequested",
+    "automation/updateRequested",
+    "automation/removed",
+    "automationRun/cancelRequested",
+];
+
+impl Scene {
+    fn set(self) -> World {
+        let mut world = World::new();
+        let turn = format!(r#"c1 ! s1.chat chat/turnStarted {{"turnId": "t", {AT}, {USER}}}"#);
+        let session = match self {
+            Scene::Roaming => {
+                r#"c1 createSession s1 {"provider": "roaming", "workingDirectories": ["file:///a", "file:///b"]}"#
+            }
+            _ => r#"c1 createSession s1 {"workingDirectories": ["file:///a"]}"#,
+        };
+        let begin = format!(
+            r#"c1 connect
+            c1 initialize {{"protocolVersions": ["1.0.0"], "clientId": "a"}}
+            {session}"#
+        );
+        let opened = "agent s1 opened";
+        let more = match self {
+            Scene::Creating => String::new(),
+            Scene::Ready | Scene::Roaming | Scene::Terminals => opened.to_owned(),
+            Scene::Running => format!("{opened}\n{turn}"),
+            Scene::Over => format!("{opened}\n{turn}\nagent s1 end t"),
+            Scene::Failed => format!("{opened}\n{turn}\nagent s1 resumable t"),
+            Scene::Busy => format!("{opened}\n{turn}\n{BUSY}"),
+            Scene::Worker => format!("{opened}\n{turn}\n{WORKER}"),
+            Scene::Queued => format!("{opened}\n{turn}\n{QUEUED}"),
+            Scene::Waiting => format!("{opened}\n{turn}\n{QUEUED}\n{CANCEL}"),
+            Scene::Annotated => format!("{opened}\n{ANNOTATED}"),
+        };
+        run(
+            &mut world,
+            &format!("{begin}\n{more}").replace("USER", USER),
+        );
+        if let Scene::Terminals = self {
+            open_terminals(&mut world);
+        }
+        world
+    }
+}
+
+const BUSY: &str = r#"
+    c2 connect
+    c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
+    c1 ! s1 session/activeClientSet {"activeClient": {"clientId": "a", "tools": [{"name": "x"}]}}
+    c2 ! s1 session/activeClientSet {"activeClient": {"clientId": "b", "tools": [{"name": "y"}]}}
+    agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "asks", "toolName": "x", "displayName": "X"}
+    agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "asks", "invocationMessage": "x", "options": [{"id": "yes", "label": "Yes", "kind": "approve"}, {"id": "no", "label": "No", "kind": "deny"}]}
+    agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "held", "toolName": "x", "displayName": "X"}
+    agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "held", "invocationMessage": "x", "confirmed": "not-needed"}
+    agent s1 chat/toolCallComplete {"turnId": "t", "toolCallId": "held", "requiresResultConfirmation": true, "result": {"success": true, "pastTenseMessage": "Did"}}
+    agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "own", "toolName": "x", "displayName": "X", "contributor": {"kind": "client", "clientId": "a"}}
+    agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "own", "invocationMessage": "x", "confirmed": "not-needed"}
+    agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "other", "toolName": "y", "displayName": "Y", "contributor": {"kind": "client", "clientId": "b"}}
+    agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "other", "invocationMessage": "x", "confirmed": "not-needed"}
+    agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "host", "toolName": "x", "displayName": "X"}
+    agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "host", "invocationMessage": "x", "confirmed": "not-needed"}
+    agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "token", "toolName": "x", "displayName": "X", "contributor": {"kind": "mcp", "customizationId": "m"}}
+    agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "token", "invocationMessage": "x", "confirmed": "not-needed"}
+    agent s1 chat/toolCallAuthRequired {"turnId": "t", "toolCallId": "token", "auth": {"reason": "required", "resource": {"resource": "https://example", "authorization_servers": []}}}
+    agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "done", "toolName": "x", "displayName": "X"}
+    agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "done", "invocationMessage": "x", "confirmed": "not-needed"}
+    agent s1 chat/toolCallComplete {"turnId": "t", "toolCallId": "done", "result": {"success": true, "pastTenseMessage": "Did"}}
+    agent s1 chat/inputRequested {"request": {"id": "r", "questions": [{"kind": "text", "id": "q", "message": "?", "required": true}]}}
+"#;
+
+const WORKER: &str = r#"
+    agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "c", "toolName": "x", "displayName": "X"}
+    agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "c", "invocationMessage": "x", "confirmed": "not-needed"}
+    agent s1 worker ahp-chat:/w c read-only
+"#;
+
+const QUEUED: &str = r#"
+    c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "q1", USER}
+    c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "q2", USER}
+    c1 ! s1.chat chat/pendingMessageSet {"kind": "steering", "id": "s", USER}
+"#;
+
+const CANCEL: &str = r#"c1 ! s1.chat chat/turnCancelled {"turnId": "t", "duration": 1}"#;
+
+const ANNOTATED: &str = r#"
+    c1 ! ahp-session:/s1/annotations annotations/set {"annotation": {"id": "a", "origin": {"session": "ahp-session:/s1", "chat": "ahp-chat:/1", "turnId": "t"}, "resource": "file:///f", "resolved": false, "entries": [{"id": "e", "text": "x"}]}}
+"#;
+
+fn open_terminals(world: &mut World) {
+    let client = |name: &str| {
+        let client_id = name.into();
+        TerminalClaim::Client(TerminalClientClaim { client_id })
+    };
+    let session = TerminalClaim::Session(TerminalSessionClaim {
+        session: uri("s1"),
+        chat: Uri::from("ahp-chat:/1"),
+        turn_id: Some("t".into()),
+        tool_call_id: None,
+    });
+    let terminals = [
+        ("ahp-terminal:/mine", client("a")),
+        ("ahp-terminal:/theirs", client("b")),
+        ("ahp-terminal:/session", session),
+        ("ahp-terminal:/over", client("a")),
+    ];
+    for (name, claim) in terminals {
+        let terminal = Uri::from(name);
+        let state = TerminalState {
+            title: "x".to_owned(),
+            is_pty: None,
+            cwd: None,
+            cols: None,
+            rows: None,
+            content: List::new(),
+            lifecycle: TerminalLifecycle::Running,
+            claim,
+            supports_command_detection: None,
+        };
+        let opened = AgentEvent::TerminalOpened {
+            terminal: terminal.clone(),
+            state: Box::new(state),
+        };
+        let session = uri("s1");
+        world.step(Input::Agent {
+            session: session.clone(),
+            event: opened,
+        });
+        if name.ends_with("over") {
+            let exited = serde_json::json!({"type": "terminal/exited"}).to_string();
+            let Action::Terminal(exited) = agenthost_protocol::wire::from_str(&exited).unwrap()
+            else {
+                panic!("an action of terminals");
+            };
+            let event = AgentEvent::Terminal {
+                terminal,
+                action: Box::new(exited),
+            };
+            world.step(Input::Agent { session, event });
+        }
+    }
+}
+
+/// Dispatches an action, and says what came of it for who dispatched it.
+fn dispatch(world: &mut World, channel: &str, action: &str, payload: &str) -> Result<(), String> {
+    let payload = payload
+        .replace("USER", USER)
+        .replace("AT,", &format!("{AT},"));
+    let line = format!("c1 ! {channel} {action} {payload}");
+    let before = world.log.channels.clone();
+    run(world, &format!("c1 subscribe {channel}"));
+    let result = run(world, &line);
+    let rejected = result.lines().find_map(|line| {
+        let (_, reason) = line.split_once(" rejected: ")?;
+        line.trim_start()
+            .starts_with("c1: ")
+            .then(|| reason.to_owned())
+    });
+    match rejected {
+        Some(reason) => {
+            let same: BTreeSet<_> = before.keys().collect();
+            assert_eq!(same, world.log.channels.keys().collect(), "{line}");
+            for (channel, state) in &before {
+                assert_eq!(
+                    *state, world.log.channels[channel],
+                    "{line} changed {channel}"
+                );
+            }
+            Err(reason)
+        }
+        None => {
+            let echoed = format!(" by a {action} ");
+            assert!(result.contains(&echoed), "{line}: no echo in\n{result}");
+            Ok(())
+        }
+    }
+}
+
+#[test]
+fn every_rule_holds() {
+    let mut wrong = Vec::new();
+    for row in ROWS {
+        let accepted = row.accepted.iter().map(|payload| (*payload, Ok(())));
+        let refused = row.refused.iter();
+        let refused = refused.map(|(payload, reason)| (*payload, Err((*reason).to_owned())));
+        for (payload, expected) in accepted.chain(refused) {
+            let mut world = row.scene.set();
+            let result = dispatch(&mut world, row.channel, row.action, payload);
+            world.check_mirrors();
+            if result != expected {
+                let (action, scene) = (row.action, row.scene);
+                wrong.push(format!("{action} {payload} ({scene:?}): {result:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// No action is forgotten, in either direction: those of clients are in the
+/// table, those of the host are refused (DSP-4), and none is taken on a
+/// channel of another kind (DSP-5).
+#[test]
+fn every_action_has_its_row() {
+    let rows: BTreeSet<_> = ROWS.iter().map(|row| row.action).collect();
+    let listed: BTreeSet<_> = rows.iter().chain(ELSEWHERE).copied().collect();
+    let clients = Action::table().filter(|info| info.dispatcher == Dispatcher::Client);
+    assert_eq!(listed, clients.map(|info| info.name).collect());
+    assert_eq!(listed.len(), 47);
+
+    let mut world = Scene::Running.set();
+    for info in Action::table() {
+        let shape = agenthost_testkit::Options {
+            optional: 0.0,
+            unknown: 0.0,
+            names: 1,
+            items: 1,
+            depth: 3,
+            without: &[],
+        };
+        let mut generator = agenthost_testkit::Generator::new(1, shape);
+        let payload = generator.action(info.name);
+        let channel = match info.channel {
+            agenthost_protocol::channel::ChannelKind::Chat => "s1",
+            _ => "s1.chat",
+        };
+        let refused = dispatch(&mut world, channel, info.name, &payload.to_string());
+        let reason = match info.dispatcher {
+            Dispatcher::Host => format!("`{}` can only be dispatched by the host", info.name),
+            Dispatcher::Client => format!("`{}` does not belong on this channel", info.name),
+        };
+        assert_eq!(refused, Err(reason));
+    }
+    let ChannelState::Chat(chat) = &world.log.channels[&uri("s1.chat")] else {
+        panic!("a chat");
+    };
+    assert!(chat.active_turn.is_some(), "and nothing has happened");
+}
