@@ -141,7 +141,15 @@ impl Host {
                 | ChatAction::TurnsLoaded(_)
                 | ChatAction::MovableChanged(_)
         );
-        let late = turn_of(&action).is_some_and(|turn| !self.is_running(chat, turn));
+        let late = match (turn_of(&action), &action) {
+            (Some(turn), _) => !self.is_running(chat, turn),
+            // It names no turn, but nothing is being done without one.
+            (None, ChatAction::ActivityChanged(_)) => {
+                let state = self.chat(chat);
+                state.is_none_or(|chat| chat.active_turn.is_none())
+            }
+            (None, _) => false,
+        };
         if !agents || host || late {
             return;
         }
@@ -165,14 +173,11 @@ impl Host {
             });
             return;
         }
-        match &mut action {
-            ChatAction::ToolCallComplete(complete) => self.complete_with_workers(chat, complete),
-            ChatAction::ToolCallContentChanged(change) => {
-                let call = change.target.tool_call_id.clone();
-                self.name_workers(chat, &call, &mut change.content);
-            }
-            _ => {}
-        }
+        self.keep_workers(chat, &mut action);
+        let again = match &action {
+            ChatAction::ToolCallReady(ready) => Some(ready.target.clone()),
+            _ => None,
+        };
         let used = match &action {
             ChatAction::Usage(_) => Some(self.usage_of_turn(chat)),
             _ => None,
@@ -190,6 +195,9 @@ impl Host {
             }
             if stamped {
                 self.fail_stray_calls(env, chat, out);
+            }
+            if let Some(target) = again {
+                self.show_workers(chat, &target, out);
             }
             if let Some(before) = used {
                 self.count_usage(chat, before, out);

@@ -45,7 +45,7 @@ impl Host {
                 match &mut action {
                     ChatAction::TurnStarted(start) => self.pin(&mut start.message)?,
                     ChatAction::PendingMessageSet(set) => self.pin(&mut set.message)?,
-                    _ => {}
+                    action => self.keep_workers(channel, action),
                 }
                 let session = self.owner(channel).and_then(|owner| self.session(owner));
                 let agent = session.and_then(|session| self.agent_of(session));

@@ -122,6 +122,9 @@ impl Host {
                 self.command(chat, resume, out);
             }
             ChatAction::Truncated(cut) => {
+                // What was running is gone, with what it was doing (TUR-15).
+                self.clear_activity(chat, out);
+                self.sync_chat(chat, out);
                 self.cut_windows(chat);
                 let rewind = AgentCommand::Rewind {
                     chat: chat.clone(),

@@ -1,15 +1,17 @@
 //! Chats that agents open for their workers, and work in the background.
 //!
 //! A worker's chat names the tool call that spawned it, and the call names the
-//! chat (CHT-16): the host sees to both. A worker runs for as long as the turn
-//! of that call does, unless the chat lists it as background work (BGW-4).
+//! chat (CHT-16): the host sees to both. A worker that people can only watch
+//! runs for as long as the turn of that call does, unless the chat lists it as
+//! background work (BGW-4).
 
 use std::sync::Arc;
 
 use agenthost_protocol::chat::{
-    BackgroundWork, BackgroundWorkRemoved, ChatAction, ChatOrigin, ChatState, ChatSummary, Message,
-    MessageKind, ResponsePart, ToolCall, ToolCallComplete, ToolCallContentChanged, ToolCallTarget,
-    ToolOrigin, ToolResultContent, ToolResultSubagent, TurnStarted,
+    BackgroundWork, BackgroundWorkRemoved, ChatAction, ChatInteractivity, ChatOrigin, ChatState,
+    ChatSummary, Message, MessageKind, ResponsePart, ToolCall, ToolCallComplete,
+    ToolCallContentChanged, ToolCallTarget, ToolOrigin, ToolResultContent, ToolResultSubagent,
+    TurnStarted,
 };
 use agenthost_protocol::ids::{BackgroundWorkId, ToolCallId, TurnId};
 use agenthost_protocol::session::{ChatAdded, SessionAction};
@@ -104,6 +106,19 @@ impl Host {
         }
     }
 
+    /// Sees to it that an action that replaces what a call shows leaves its
+    /// workers in it.
+    pub(crate) fn keep_workers(&self, chat: &Uri, action: &mut ChatAction) {
+        match action {
+            ChatAction::ToolCallComplete(complete) => self.complete_with_workers(chat, complete),
+            ChatAction::ToolCallContentChanged(change) => {
+                let call = change.target.tool_call_id.clone();
+                self.name_workers(chat, &call, &mut change.content);
+            }
+            _ => {}
+        }
+    }
+
     /// Sees to it that what a call brings back names its workers.
     pub(crate) fn complete_with_workers(&self, chat: &Uri, complete: &mut ToolCallComplete) {
         let mut content = complete.result.content.clone().unwrap_or_default();
@@ -113,12 +128,7 @@ impl Host {
         }
     }
 
-    pub(crate) fn name_workers(
-        &self,
-        chat: &Uri,
-        call: &ToolCallId,
-        content: &mut Vec<ToolResultContent>,
-    ) {
+    fn name_workers(&self, chat: &Uri, call: &ToolCallId, content: &mut Vec<ToolResultContent>) {
         for worker in self.workers_of(chat) {
             let of_call = matches!(&worker.origin, Some(ChatOrigin::Tool(origin))
                 if origin.tool_call_id == *call);
@@ -148,18 +158,23 @@ impl Host {
     /// them is still in the running turn or they work in the background.
     pub(crate) fn end_workers(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
         for worker in self.workers_of(chat) {
-            let Some(ChatOrigin::Tool(origin)) = &worker.origin else {
-                continue;
-            };
-            let Some(state) = self.chat(chat) else {
-                continue;
-            };
-            let wanted =
-                has_call(state, &origin.tool_call_id) || is_in_background(state, &worker.resource);
-            if !wanted {
+            if !self.may_work(&worker) {
                 self.cancel_turn(env, &worker.resource, out);
             }
         }
+    }
+
+    /// Whether somebody wants a chat to be at work. One that people can write
+    /// to is theirs.
+    fn may_work(&self, summary: &ChatSummary) -> bool {
+        let Some(ChatOrigin::Tool(origin)) = &summary.origin else {
+            return true;
+        };
+        let full = matches!(summary.interactivity, None | Some(ChatInteractivity::Full));
+        let parent = self.chat(&origin.chat);
+        full || parent.is_some_and(|parent| {
+            has_call(parent, &origin.tool_call_id) || is_in_background(parent, &summary.resource)
+        })
     }
 
     /// An agent begins a turn by itself. If the chat can't have one now, the
@@ -184,6 +199,8 @@ impl Host {
         } else if message.origin.kind == MessageKind::User {
             // Nobody speaks for the user (TUR-3).
             Some("only a user has messages of kind `user`")
+        } else if !self.may_work(&state.summary) {
+            Some("the call that it works for is over")
         } else {
             None
         };

@@ -34,7 +34,7 @@ pub(crate) struct Log {
     pub(crate) actions: Vec<Arc<ActionEnvelope>>,
     pub(crate) channels: BTreeMap<Uri, ChannelState>,
     stored: BTreeMap<Uri, StoredChannel>,
-    sessions: BTreeMap<Uri, SessionSummary>,
+    pub(crate) sessions: BTreeMap<Uri, SessionSummary>,
     clients: BTreeMap<ClientId, ClientRecord>,
     seq: ServerSeq,
     /// Actions up to here were thrown away.

@@ -14,6 +14,7 @@ mod configuration;
 mod directories;
 mod dispatch;
 mod handshake;
+mod invariants;
 mod log;
 mod moving;
 mod render;

@@ -24,8 +24,8 @@ use agenthost_protocol::root::{
 use agenthost_protocol::rpc::{ClientNotification, RequestId};
 use agenthost_protocol::session::SessionInputRequest;
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::Json;
 
+use crate::invariants::{self, Listing, Queues, Verdicts};
 use crate::log::{Log, cut};
 
 pub(crate) struct World {
@@ -37,6 +37,8 @@ pub(crate) struct World {
     /// What was asked of others and is not done yet.
     pub(crate) searches: VecDeque<Box<FileSearch>>,
     pub(crate) awaited: VecDeque<(Uri, Arc<SessionInputRequest>)>,
+    pub(crate) queues: Queues,
+    pub(crate) verdicts: Verdicts,
     pub(crate) now: i64,
     steps: u128,
 }
@@ -48,6 +50,8 @@ pub(crate) struct Mirror {
     pub(crate) seen: ServerSeq,
     pub(crate) waiting: BTreeSet<RequestId>,
     pub(crate) closed: bool,
+    /// The sessions, if it follows the host.
+    pub(crate) listing: Option<Listing>,
 }
 
 pub(crate) fn config() -> Config {
@@ -117,6 +121,8 @@ impl World {
             memories: BTreeMap::new(),
             searches: VecDeque::new(),
             awaited: VecDeque::new(),
+            queues: Queues::default(),
+            verdicts: Verdicts::default(),
             now: 1_767_603_600_000,
             steps: 0,
         };
@@ -174,8 +180,20 @@ impl World {
         self.host.step(&env, input, &mut out);
         for write in &out.writes {
             self.log.append(write);
+            match write {
+                Write::Action(envelope) => {
+                    self.queues.hear(envelope);
+                    if envelope.origin.is_some() {
+                        let name = envelope.action.info().name;
+                        *self.verdicts.accepted.entry(name).or_default() += 1;
+                    }
+                }
+                Write::Removed { channel, .. } => self.queues.gone(channel),
+                _ => {}
+            }
         }
         for effect in &out.effects {
+            self.verdicts.hear(effect);
             self.deliver(effect);
         }
         for write in &out.writes {
@@ -234,6 +252,17 @@ impl World {
                     )
                     | Err(_) => {}
                 }
+                // Whoever begins to follow the host asks for the list.
+                let joined = matches!(
+                    answer,
+                    Ok(Answer::Initialize(_)
+                        | Answer::Subscribe(_)
+                        | Answer::Snapshots(_)
+                        | Answer::Replay { .. })
+                );
+                if joined && client.follows_root() {
+                    client.listing = Some(Listing::of(&self.log));
+                }
             }
             Effect::Publish { envelope, to } => {
                 assert!(
@@ -266,10 +295,13 @@ impl World {
             Effect::AwaitCall { session, call, .. } => {
                 self.awaited.push_back((session.clone(), Arc::clone(call)));
             }
-            Effect::Notify { .. }
-            | Effect::Agent { .. }
-            | Effect::Discarded { .. }
-            | Effect::StartGrace { .. } => {}
+            Effect::Notify { notification, to } => {
+                for connection in to {
+                    let client = self.clients.get_mut(connection).unwrap();
+                    client.listing.as_mut().unwrap().hear(notification);
+                }
+            }
+            Effect::Agent { .. } | Effect::Discarded { .. } | Effect::StartGrace { .. } => {}
         }
     }
 
@@ -313,37 +345,6 @@ impl World {
         all
     }
 
-    /// What sessions say they wait for is what their chats wait for (AGG-1,
-    /// AGG-4).
-    fn check_waiting(&self) {
-        for (session, state) in &self.log.channels {
-            let ChannelState::Session(state) = state else {
-                continue;
-            };
-            let said = serde_json::to_value(&state.input_needed).unwrap();
-            let mut said: Vec<_> = said
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(waits_for)
-                .collect();
-            let mut found = Vec::new();
-            for chat in state.chats.items() {
-                let chat = &self.log.channels[&chat.resource];
-                let json = serde_json::to_value(chat).unwrap();
-                let parts = json["activeTurn"]["responseParts"].as_array();
-                found.extend(parts.into_iter().flatten().filter_map(|part| {
-                    let name = blocks(part)?;
-                    Some((json["resource"].to_string(), name))
-                }));
-            }
-            said.sort();
-            found.sort();
-            found.dedup();
-            assert_eq!(said, found, "{session} waits for something else");
-        }
-    }
-
     /// Every mirror shows what the host has, and the host what the log has.
     pub(crate) fn check_mirrors(&self) {
         for (channel, logged) in &self.log.channels {
@@ -353,8 +354,12 @@ impl World {
             let expected = cut(logged, here.earlier.len());
             assert_eq!(*here, expected, "the host and the log differ on {channel}");
         }
-        self.check_waiting();
+        invariants::check(&self.log);
+        self.queues.check(&self.log.channels);
         for (connection, mirror) in &self.clients {
+            if let Some(listing) = mirror.listing.as_ref().filter(|_| mirror.follows_root()) {
+                listing.check(&self.log);
+            }
             for (channel, state) in &mirror.channels {
                 let host = self.log.channels.get(channel);
                 let host = host.unwrap_or_else(|| panic!("{channel} is gone"));
@@ -384,28 +389,6 @@ fn windowed(host: &ChannelState, mirror: &ChannelState) -> ChannelState {
     whole.into()
 }
 
-/// The chat and the name of what an entry of `inputNeeded` is about.
-fn waits_for(entry: &Json) -> (String, String) {
-    let name = match entry["kind"].as_str().unwrap() {
-        "chatInput" => &entry["request"]["id"],
-        _ => &entry["toolCall"]["toolCallId"],
-    };
-    (entry["chat"].to_string(), name.to_string())
-}
-
-/// The name of a part, if a session has to say that it waits for it.
-fn blocks(part: &Json) -> Option<String> {
-    let call = &part["toolCall"];
-    let waits = match call["status"].as_str() {
-        Some("pending-confirmation" | "pending-result-confirmation" | "auth-required") => true,
-        Some("running") => call["contributor"]["kind"] == "client",
-        Some(_) => false,
-        None => part["kind"] == "inputRequest" && part.get("response").is_none(),
-    };
-    let name = call.get("toolCallId").unwrap_or(&part["request"]["id"]);
-    waits.then(|| name.to_string())
-}
-
 /// No action carries what a session is doing: a snapshot derives it, and a
 /// mirror keeps what the snapshot said.
 fn comparable(state: &ChannelState) -> ChannelState {
@@ -420,6 +403,10 @@ fn comparable(state: &ChannelState) -> ChannelState {
 }
 
 impl Mirror {
+    fn follows_root(&self) -> bool {
+        self.channels.contains_key(&Uri::from("ahp-root://"))
+    }
+
     fn start(&mut self, snapshots: &[Snapshot]) {
         for snapshot in snapshots {
             self.seen = self.seen.max(snapshot.from_seq);
