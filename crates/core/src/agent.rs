@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
+use agenthost_protocol::annotations::Annotation;
 use agenthost_protocol::chat::{
     ActiveTurn, Answers, CancellationReason, ChatAction, ChatInteractivity, ErrorPart,
     InputResponseKind, Message, ToolCallResult, Turn,
 };
 use agenthost_protocol::common::{ErrorInfo, ToolDefinition};
 use agenthost_protocol::ids::{
-    ConfirmationOptionId, InputRequestId, PendingMessageId, ToolCallId, TurnId,
+    ClientId, ConfirmationOptionId, InputRequestId, PendingMessageId, ToolCallId, TurnId,
 };
 use agenthost_protocol::list::List;
-use agenthost_protocol::session::ActiveClient;
 use agenthost_protocol::terminal::{TerminalAction, TerminalState};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
@@ -27,16 +27,16 @@ pub enum AgentCommand {
         /// Configuration values.
         config: Option<Object>,
     },
-    /// The next message of a turn refers to what was said in another chat.
+    /// The next message of a turn refers to what is on another channel.
     Attached {
         /// The chat of the message.
         chat: Uri,
         /// Its turn.
         turn: TurnId,
-        /// The chat that it refers to.
+        /// The channel that it refers to.
         resource: Uri,
-        /// What was said there.
-        turns: List<Turn>,
+        /// What is there.
+        content: Attached,
     },
     /// Answer a message.
     Prompt {
@@ -118,10 +118,10 @@ pub enum AgentCommand {
         /// All of them, the primary one first.
         directories: Vec<Uri>,
     },
-    /// The clients that offer tools to the session, with their tools.
+    /// The tools that clients offer to the session; all of them.
     ClientTools {
-        /// The clients.
-        clients: Vec<ActiveClient>,
+        /// The tools.
+        tools: Vec<ClientTool>,
     },
     /// The user wants to say something while a turn runs. An agent that takes
     /// it in says so; one that can't leaves it.
@@ -168,6 +168,27 @@ impl AgentCommand {
             | AgentCommand::Close => None,
         }
     }
+}
+
+/// What a message refers to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Attached {
+    /// What was said in a chat.
+    Turns(List<Turn>),
+    /// What was noted about files.
+    Annotations(List<Annotation>),
+}
+
+/// A tool that a client carries out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientTool {
+    /// The client. Calls of the tool name it as their contributor.
+    pub client: ClientId,
+    /// What a model should call it: no other tool of the session has this
+    /// name (CLT-2).
+    pub name: String,
+    /// The tool. Calls name it as its client does.
+    pub definition: ToolDefinition,
 }
 
 /// What a chat knows when its agent gets to see it.

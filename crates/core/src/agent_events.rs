@@ -37,6 +37,7 @@ impl Host {
                 if !tools.is_empty() {
                     let changed = ServerToolsChanged { tools };
                     self.originate(session, SessionAction::ServerToolsChanged(changed), out);
+                    self.rename_client_tools(session, out);
                 }
                 self.sync_session(session, out);
             }

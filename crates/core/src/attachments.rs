@@ -1,4 +1,4 @@
-//! Chats that are attached to messages.
+//! Chats and annotations that are attached to messages.
 //!
 //! What a message refers to is fixed when it is accepted: the turn that an
 //! attached chat ends with is written into the message, so that whatever is
@@ -7,11 +7,13 @@
 use std::sync::Arc;
 
 use agenthost_protocol::action::{Action, ReceivedAction};
+use agenthost_protocol::annotations::Annotation;
+use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{Attachment, ChatAction, ChatAttachment, Message};
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 
-use crate::agent::AgentCommand;
+use crate::agent::{AgentCommand, Attached};
 use crate::effect::Effects;
 use crate::host::Host;
 use crate::refusal::Refusal;
@@ -59,8 +61,8 @@ impl Host {
         }
     }
 
-    /// Tells the agent what was said in the chats that a message refers to
-    /// (CHT-43).
+    /// Tells the agent what was said in the chats that a message refers to, and
+    /// what was noted (CHT-43, ANN-7).
     pub(crate) fn attach(
         &mut self,
         chat: &Uri,
@@ -68,22 +70,45 @@ impl Host {
         message: &Message,
         out: &mut Effects,
     ) {
-        let mut transcripts = Vec::new();
-        for attached in chats(message) {
-            let (Some(state), Some(end)) = (self.chat(&attached.resource), &attached.end_turn)
-            else {
-                continue;
-            };
-            transcripts.push((attached.resource.clone(), through(&state.turns, end)));
-        }
-        for (resource, turns) in transcripts {
+        let attachments = message.attachments.iter().flatten();
+        let contents: Vec<_> = attachments
+            .filter_map(|attachment| self.content(attachment))
+            .collect();
+        for (resource, content) in contents {
             let attached = AgentCommand::Attached {
                 chat: chat.clone(),
                 turn: turn.clone(),
                 resource,
-                turns,
+                content,
             };
             self.command(chat, attached, out);
+        }
+    }
+
+    /// What is on the channel that an attachment names, if it names one.
+    fn content(&self, attachment: &Attachment) -> Option<(Uri, Attached)> {
+        match attachment {
+            Attachment::Chat(attached) => {
+                let state = self.chat(&attached.resource)?;
+                let turns = through(&state.turns, attached.end_turn.as_ref()?);
+                Some((attached.resource.clone(), Attached::Turns(turns)))
+            }
+            Attachment::Annotations(attached) => {
+                let Some(ChannelState::Annotations(state)) = self.state(&attached.resource) else {
+                    return None;
+                };
+                let meant = |annotation: &&Arc<Annotation>| {
+                    let ids = attached.annotation_ids.as_ref();
+                    ids.is_none_or(|ids| ids.contains(&annotation.id))
+                };
+                let annotations = state.annotations.iter().filter(meant).cloned().collect();
+                let content = Attached::Annotations(annotations);
+                Some((attached.resource.clone(), content))
+            }
+            Attachment::Simple(_)
+            | Attachment::EmbeddedResource(_)
+            | Attachment::Resource(_)
+            | Attachment::Unknown(_) => None,
         }
     }
 }
@@ -97,6 +122,19 @@ pub(crate) fn chats(message: &Message) -> impl Iterator<Item = &ChatAttachment> 
         | Attachment::EmbeddedResource(_)
         | Attachment::Resource(_)
         | Attachment::Annotations(_)
+        | Attachment::Unknown(_) => None,
+    })
+}
+
+/// The channels that a message refers to.
+pub(crate) fn channels(message: &Message) -> impl Iterator<Item = &Uri> {
+    let attachments = message.attachments.iter().flatten();
+    attachments.filter_map(|attachment| match attachment {
+        Attachment::Chat(attached) => Some(&attached.resource),
+        Attachment::Annotations(attached) => Some(&attached.resource),
+        Attachment::Simple(_)
+        | Attachment::EmbeddedResource(_)
+        | Attachment::Resource(_)
         | Attachment::Unknown(_) => None,
     })
 }

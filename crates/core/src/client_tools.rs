@@ -1,6 +1,7 @@
 //! Tools that clients carry out, and what becomes of them when a client is
 //! gone.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use agenthost_protocol::chat::{
@@ -8,12 +9,12 @@ use agenthost_protocol::chat::{
     ToolCallQuestion, ToolCallReady, ToolCallResult, ToolCallTarget,
 };
 use agenthost_protocol::ids::ClientId;
-use agenthost_protocol::session::SessionInputRequest;
+use agenthost_protocol::session::{SessionInputRequest, SessionState};
 use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
-use crate::agent::AgentCommand;
+use crate::agent::{AgentCommand, ClientTool};
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
@@ -27,15 +28,63 @@ struct Orphan {
     streaming: bool,
 }
 
+/// The tools of all clients, each with a name of its own: one that is taken
+/// gets the name of its client before it, and a number if that is taken, too.
+pub(crate) fn client_tools(session: &SessionState) -> Vec<ClientTool> {
+    let own = session.server_tools.iter().flatten();
+    let mut taken: BTreeSet<String> = own.map(|tool| tool.name.clone()).collect();
+    let mut tools = Vec::new();
+    for active in &session.active_clients {
+        for definition in &active.tools {
+            let client = active.client_id.clone();
+            let long = format!("{}_{}", plain(client.as_str()), definition.name);
+            let numbered = (2..).map(|number: u32| format!("{long}_{number}"));
+            let mut names = [definition.name.clone(), long.clone()]
+                .into_iter()
+                .chain(numbered);
+            let Some(name) = names.find(|name| !taken.contains(name)) else {
+                continue;
+            };
+            taken.insert(name.clone());
+            tools.push(ClientTool {
+                client,
+                name,
+                definition: definition.clone(),
+            });
+        }
+    }
+    tools
+}
+
+/// Letters that models take in a name.
+fn plain(name: &str) -> String {
+    let letter = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '-' {
+            c
+        } else {
+            '_'
+        }
+    };
+    name.chars().take(32).map(letter).collect()
+}
+
 impl Host {
     /// Tells the agent what tools the clients of its session offer (CLT-2).
     pub(crate) fn offer_client_tools(&mut self, session: &Uri, out: &mut Effects) {
         let Some(state) = self.session(session) else {
             return;
         };
-        let clients = state.active_clients.clone();
+        let tools = client_tools(state);
         if self.opened.contains(session) {
-            self.command(session, AgentCommand::ClientTools { clients }, out);
+            self.command(session, AgentCommand::ClientTools { tools }, out);
+        }
+    }
+
+    /// The agent has other tools now: those of clients may need other names.
+    pub(crate) fn rename_client_tools(&mut self, session: &Uri, out: &mut Effects) {
+        let state = self.session(session);
+        if state.is_some_and(|state| !client_tools(state).is_empty()) {
+            self.offer_client_tools(session, out);
         }
     }
 

@@ -51,8 +51,8 @@ impl Host {
                             ReceivedAction::Valid(Action::Chat(ChatAction::Truncated(_)))
                         );
                         let message = attachments::message_of(&params.action);
-                        let attached = message.into_iter().flat_map(attachments::chats);
-                        let attached: Vec<_> = attached.map(|chat| chat.resource.clone()).collect();
+                        let attached = message.into_iter().flat_map(attachments::channels);
+                        let attached: Vec<_> = attached.cloned().collect();
                         // Of a chat that is attached, all of it is meant.
                         let whole = cuts || !attached.is_empty();
                         let extent = if whole { Extent::Whole } else { Extent::Tail };
@@ -79,8 +79,8 @@ impl Host {
                 let next = queue.and_then(|queue| queue.items().next());
                 let attached = next
                     .into_iter()
-                    .flat_map(|next| attachments::chats(&next.message));
-                let mut channels: Vec<_> = attached.map(|chat| chat.resource.clone()).collect();
+                    .flat_map(|next| attachments::channels(&next.message));
+                let mut channels: Vec<_> = attached.cloned().collect();
                 let extent = if channels.is_empty() {
                     Extent::Tail
                 } else {
@@ -146,8 +146,7 @@ impl Host {
                     ChatSource::SideChat(side) => &side.chat,
                 });
                 let message = params.initial_message.iter();
-                let attached = message.flat_map(|message| attachments::chats(message));
-                let attached = attached.map(|chat| &chat.resource);
+                let attached = message.flat_map(|message| attachments::channels(message));
                 let channels = source.into_iter().chain([&params.channel]).chain(attached);
                 channels.cloned().collect()
             }

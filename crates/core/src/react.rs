@@ -15,12 +15,13 @@ use agenthost_protocol::ids::InputRequestId;
 use agenthost_protocol::root::SessionSummaryChangedParams;
 use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::session::{
-    ChatAdded, ChatUpdated, SessionAction, SessionIsArchivedChanged, SessionIsReadChanged,
-    SessionSummary, SessionTitleChanged,
+    ChatAdded, ChatUpdated, SessionAction, SessionActivityChanged, SessionIsArchivedChanged,
+    SessionIsReadChanged, SessionSummary, SessionTitleChanged,
 };
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::agent::{AgentCommand, Decision};
+use crate::client_tools::client_tools;
 use crate::effect::{Effect, Effects, Write};
 use crate::env::Env;
 use crate::host::Host;
@@ -257,10 +258,10 @@ impl Host {
             directories: directories.unwrap_or_default(),
             config: state.config.as_ref().map(|config| config.values.clone()),
         };
-        let clients = state.active_clients.clone();
+        let tools = client_tools(state);
         self.tell_agent(session.clone(), open, out);
-        if !clients.is_empty() {
-            self.tell_agent(session.clone(), AgentCommand::ClientTools { clients }, out);
+        if !tools.is_empty() {
+            self.tell_agent(session.clone(), AgentCommand::ClientTools { tools }, out);
         }
     }
 
@@ -356,8 +357,17 @@ impl Host {
         self.sync_session(&session, out);
     }
 
-    /// Brings what lists show of a session up to date (ROOT-12).
+    /// Brings what a session says it does, and what lists show of it, up to
+    /// date (SES-23, ROOT-12).
     pub(crate) fn sync_session(&mut self, session: &Uri, out: &mut Effects) {
+        let Some(state) = self.session(session) else {
+            return;
+        };
+        let activity = summary::activity(state);
+        if state.metadata.activity != activity {
+            let changed = SessionActivityChanged { activity };
+            self.originate(session, SessionAction::ActivityChanged(changed), out);
+        }
         let (Some(state), Some(before)) = (self.session(session), self.sessions.get(session))
         else {
             return;

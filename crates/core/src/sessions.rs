@@ -8,10 +8,11 @@ use agenthost_protocol::root::{
 };
 use agenthost_protocol::rpc::{HostNotification, RequestId};
 use agenthost_protocol::session::{
-    ChatRemoved, CreateSessionParams, SessionAction, SessionConfigState, SessionLifecycle,
-    SessionMetadata, SessionState, SessionSummary,
+    ChatRemoved, CreateSessionParams, ProjectInfo, SessionAction, SessionConfigState,
+    SessionLifecycle, SessionMetadata, SessionState, SessionSummary,
 };
 use agenthost_protocol::uri::{RootChannel, Uri};
+use percent_encoding::percent_decode_str;
 
 use crate::agent::AgentCommand;
 use crate::effect::{Answer, Effect, Effects, Write};
@@ -201,7 +202,7 @@ pub(crate) fn new_session(
             status: SessionStatus::IDLE,
             activity: None,
             origin: None,
-            project: None,
+            project: directories.first().map(project),
             working_directories: (!directories.is_empty()).then_some(directories),
             annotations: Some(annotations::none(session)),
         },
@@ -216,6 +217,17 @@ pub(crate) fn new_session(
         changesets: None,
         input_needed: None,
         meta: None,
+    }
+}
+
+/// The project of a session: its first directory, under its own name (SES-25).
+fn project(directory: &Uri) -> ProjectInfo {
+    let path = directory.as_str().trim_end_matches('/');
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = percent_decode_str(name).decode_utf8_lossy().into_owned();
+    ProjectInfo {
+        uri: directory.clone(),
+        display_name: name,
     }
 }
 

@@ -34,6 +34,11 @@ fn driving_chat(session: &SessionState) -> Option<&ChatSummary> {
         .or_else(latest)
 }
 
+/// What a session is doing, in words: what the chat does that decides.
+pub(crate) fn activity(session: &SessionState) -> Option<String> {
+    driving_chat(session).and_then(|chat| chat.activity.clone())
+}
+
 /// What a list of sessions shows of a session, given what it showed before.
 pub(crate) fn session(session: &SessionState, before: &SessionSummary) -> SessionSummary {
     let mut metadata = session.metadata.clone();
@@ -41,7 +46,7 @@ pub(crate) fn session(session: &SessionState, before: &SessionSummary) -> Sessio
     metadata
         .annotations
         .clone_from(&before.metadata.annotations);
-    metadata.activity = driving_chat(session).and_then(|chat| chat.activity.clone());
+    metadata.activity = activity(session);
     let chats = session.chats.items().map(|chat| SessionChatSummary {
         resource: chat.resource.clone(),
         title: chat.title.clone(),

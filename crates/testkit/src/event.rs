@@ -3,7 +3,7 @@
 use agenthost_core::agent::{AgentEvent, SlashCommand, Worker};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::chat::{ChatInteractivity, ErrorPart, Message};
-use agenthost_protocol::common::ErrorInfo;
+use agenthost_protocol::common::{ErrorInfo, ToolDefinition};
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{self, Json};
@@ -21,7 +21,7 @@ pub struct Place {
 /// Reads one event.
 ///
 /// ```text
-/// opened                      it is ready
+/// opened [TOOL ...]           it is ready, with these tools
 /// stopped REASON              it is gone
 /// begin TURN {message}        it begins a turn by itself
 /// end [TURN]                  the turn is over
@@ -51,7 +51,9 @@ pub fn event(place: &Place, text: &str) -> Result<AgentEvent, String> {
         })
     };
     Ok(match what {
-        "opened" => AgentEvent::Opened { tools: Vec::new() },
+        "opened" => AgentEvent::Opened {
+            tools: rest.split_whitespace().map(tool).collect(),
+        },
         "stopped" => AgentEvent::Stopped {
             error: error(if rest.is_empty() {
                 "no such file"
@@ -135,6 +137,18 @@ fn action(place: &Place, name: &str, payload: &str) -> Result<AgentEvent, String
 
 fn read<T: wire::Wire>(json: &str) -> Result<T, String> {
     wire::from_str(json).map_err(|error| format!("{json}: {error}"))
+}
+
+fn tool(name: &str) -> ToolDefinition {
+    ToolDefinition {
+        name: name.to_owned(),
+        title: None,
+        description: None,
+        input_schema: None,
+        output_schema: None,
+        annotations: None,
+        meta: None,
+    }
 }
 
 fn command(name: &str) -> SlashCommand {

@@ -3,7 +3,7 @@
 use agenthost_protocol::chat::{
     CancellationReason, ChatAction, ChatInteractivity, ChatState, ConfirmationOptionKind,
     ConfirmationReason, ErrorPart, PendingMessageKind, ResponsePart, ToolCall, ToolCallConfirmed,
-    ToolCallContributor, ToolCallHead, ToolCallTarget, TurnStarted, TurnState,
+    ToolCallContributor, ToolCallHead, ToolCallTarget, ToolInput, TurnStarted, TurnState,
 };
 use agenthost_protocol::ids::{ClientId, PendingMessageId, TurnId};
 use agenthost_protocol::number::Millis;
@@ -252,7 +252,10 @@ fn confirm(
         }
         _ => return Err(not_waiting(&confirmed.target)),
     };
-    if confirmed.edited_tool_input.is_some() && call.question.editable != Some(true) {
+    // Arguments that are kept elsewhere can't be rewritten from here (TOO-10).
+    let inline = !matches!(call.parameters.tool_input, Some(ToolInput::Referenced(_)));
+    let editable = call.question.editable == Some(true) && inline;
+    if confirmed.edited_tool_input.is_some() && !editable {
         return Err(Refusal::Invalid("the arguments can't be edited".to_owned()));
     }
     if let Some(id) = &confirmed.selected_option_id {

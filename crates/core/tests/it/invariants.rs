@@ -95,6 +95,8 @@ fn summary_of_a_session(log: &Log, uri: &Uri, session: &SessionState) {
     assert_eq!(summary.default_chat, session.default_chat, "{uri}");
     let (listed, own) = (&summary.metadata, &session.metadata);
     assert_eq!(listed.title, own.title, "{uri}");
+    assert_eq!(listed.activity, own.activity, "{uri}");
+    assert_eq!(listed.project, own.project, "{uri}");
     assert_eq!(listed.provider, own.provider, "{uri}");
     assert_eq!(listed.working_directories, own.working_directories, "{uri}");
     for flag in [SessionStatus::IS_READ, SessionStatus::IS_ARCHIVED] {

@@ -128,7 +128,7 @@ fn a_chat_goes_elsewhere() {
             c1 moveChat ahp-chat:/2 {"destination": {"kind": "newSession"}}
                 agent s1: close chat ahp-chat:/2
                 c1: 24 s1 session/chatRemoved {"chat":"ahp-chat:/2"}
-                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"workingDirectories":["file:///a"],"annotations":{"resource":"ahp-session:/session-0000000000000000000000000000001d/annotations","annotationCount":0,"entryCount":0},"resource":"ahp-session:/session-0000000000000000000000000000001d","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"ahp-chat:/2","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"ahp-chat:/2"}}
+                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"project":{"uri":"file:///a","displayName":"a"},"workingDirectories":["file:///a"],"annotations":{"resource":"ahp-session:/session-0000000000000000000000000000001d/annotations","annotationCount":0,"entryCount":0},"resource":"ahp-session:/session-0000000000000000000000000000001d","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"ahp-chat:/2","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"ahp-chat:/2"}}
                 c1: root/sessionSummaryChanged {"changes":{"chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":8}]},"session":"s1"}
                 c1: 25 root root/activeSessionsChanged {"activeSessions":4}
                 agent ahp-session:/session-0000000000000000000000000000001d: open

@@ -1,6 +1,6 @@
 //! What a host does, in text.
 
-use agenthost_core::agent::{AgentCommand, ChatContext};
+use agenthost_core::agent::{AgentCommand, Attached, ChatContext};
 use agenthost_core::{Answer, ConnectionId, Effect, Effects, Recipient};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
@@ -245,10 +245,15 @@ fn render_command(command: &AgentCommand) -> String {
             format!("directories [{}]", names.join(", "))
         }
         AgentCommand::Attached {
-            resource, turns, ..
-        } => {
-            format!("attached {} with {} turns", short(resource), turns.len())
-        }
+            resource, content, ..
+        } => match content {
+            Attached::Turns(turns) => {
+                format!("attached {} with {} turns", short(resource), turns.len())
+            }
+            Attached::Annotations(notes) => {
+                format!("attached {} with {} notes", short(resource), notes.len())
+            }
+        },
         AgentCommand::Steer {
             turn, id, message, ..
         } => {
@@ -258,9 +263,8 @@ fn render_command(command: &AgentCommand) -> String {
         AgentCommand::ToolCompleted { call, result, .. } => {
             format!("completed {call} {}", result.success)
         }
-        AgentCommand::ClientTools { clients } => {
-            let tools = clients.iter().flat_map(|client| &client.tools);
-            let names: Vec<_> = tools.map(|tool| tool.name.as_str()).collect();
+        AgentCommand::ClientTools { tools } => {
+            let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
             format!("tools [{}]", names.join(", "))
         }
         AgentCommand::Rewind { last, .. } => format!("rewind to {last:?}"),

@@ -61,7 +61,6 @@ fn a_session_that_was_being_created_has_failed() {
             c1 createSession s1 {"activeClient": {"clientId": "a", "tools": []}}
                 c1: null
                 agent s1: open
-                agent s1: tools []
             restart
                 nothing
             grace a

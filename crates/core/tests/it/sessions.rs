@@ -25,7 +25,7 @@ fn a_session_is_there_at_once_and_ready_later() {
         expect![[r#"
             c1 createSession s1 {"workingDirectories": ["file:///a", "file:///b"]}
                 c1: null
-                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"workingDirectories":["file:///a"],"annotations":{"resource":"s1/annotations","annotationCount":0,"entryCount":0},"resource":"s1","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"s1.chat"}}
+                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"project":{"uri":"file:///a","displayName":"a"},"workingDirectories":["file:///a"],"annotations":{"resource":"s1/annotations","annotationCount":0,"entryCount":0},"resource":"s1","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"s1.chat"}}
                 c1: 1 root root/activeSessionsChanged {"activeSessions":1}
                 agent s1: open
             c1 createSession s1

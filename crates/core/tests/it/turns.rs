@@ -51,13 +51,15 @@ fn a_turn_runs_for_all_to_see() {
             agent s1 chat/activityChanged {"activity": "thinking"}
                 c1, c2: 8 s1.chat chat/activityChanged {"activity":"thinking"}
                 c1: 9 s1 session/chatUpdated {"changes":{"activity":"thinking"},"chat":"s1.chat"}
+                c1: 10 s1 session/activityChanged {"activity":"thinking"}
                 c1: root/sessionSummaryChanged {"changes":{"activity":"thinking"},"session":"s1"}
             wait 1500
                 nothing
             agent s1 end t1
-                c1, c2: 10 s1.chat chat/turnComplete {"duration":1500,"turnId":"t1"}
-                c1, c2: 11 s1.chat chat/activityChanged {}
-                c1: 12 s1 session/chatAdded {"summary":{"resource":"s1.chat","title":"","status":1,"modifiedAt":"2026-01-05T09:00:01.500Z","origin":{"kind":"user"}}}
+                c1, c2: 11 s1.chat chat/turnComplete {"duration":1500,"turnId":"t1"}
+                c1, c2: 12 s1.chat chat/activityChanged {}
+                c1: 13 s1 session/chatAdded {"summary":{"resource":"s1.chat","title":"","status":1,"modifiedAt":"2026-01-05T09:00:01.500Z","origin":{"kind":"user"}}}
+                c1: 14 s1 session/activityChanged {}
                 c1: root/sessionSummaryChanged {"changes":{"status":1,"activity":"","modifiedAt":"2026-01-05T09:00:01.500Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1}]},"session":"s1"}
             agent s1 chat/delta {"turnId": "t1", "partId": "p1", "content": "too late"}
                 nothing

@@ -1,5 +1,5 @@
-//! Workers of agents, work in the background, what was used up, and clients
-//! that fall silent.
+//! What agents are given and what they spawn: tools of clients, notes, workers,
+//! work in the background, what was used up, and clients that fall silent.
 
 use expect_test::expect;
 
@@ -280,6 +280,93 @@ fn a_silent_client_is_not_waited_for() {
                 nothing
             agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "call3", "invocationMessage": "Looking", "confirmed": "not-needed"}
                 c1: 21 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"call3","invocationMessage":"Looking"}
+        "#]],
+    );
+}
+
+/// CLT-2: a model that calls a tool by its name means one tool.
+#[test]
+fn tools_have_names_of_their_own() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c2 connect
+        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b b"}
+        - c1 createSession s1 {"activeClient": {"clientId": "a", "tools": [{"name": "look"}, {"name": "b_b_look"}]}}
+        - agent s1 opened
+        c2 ! s1 session/activeClientSet {"activeClient": {"clientId": "b b", "tools": [{"name": "look"}, {"name": "find"}]}}
+        c1 ! s1 session/activeClientRemoved {"clientId": "a"}
+        agent s1 opened look
+        "#,
+        expect![[r#"
+            c2 ! s1 session/activeClientSet {"activeClient": {"clientId": "b b", "tools": [{"name": "look"}, {"name": "find"}]}}
+                agent s1: tools [look, b_b_look, b_b_look_2, find]
+            c1 ! s1 session/activeClientRemoved {"clientId": "a"}
+                agent s1: tools [look, find]
+            agent s1 opened look
+                agent s1: tools [b_b_look, find]
+        "#]],
+    );
+}
+
+/// ANN-7: notes that a message refers to reach the agent, all or some.
+#[test]
+fn notes_reach_the_agent() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 createSession s1
+        - agent s1 opened
+        - c1 ! ahp-session:/s1/annotations annotations/set {"annotation": {"id": "n1", "origin": {"session": "ahp-session:/s1"}, "resource": "file:///f", "resolved": false, "entries": [{"id": "e", "text": "x"}]}}
+        - c1 ! ahp-session:/s1/annotations annotations/set {"annotation": {"id": "n2", "origin": {"session": "ahp-session:/s1"}, "resource": "file:///f", "resolved": false, "entries": [{"id": "e", "text": "x"}]}}
+        - restart
+        - c2 connect
+        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        c2 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "annotations", "label": "n", "resource": "ahp-session:/s1/annotations"}, {"type": "annotations", "label": "n", "resource": "ahp-session:/s1/annotations", "annotationIds": ["n2", "gone"]}, {"type": "annotations", "label": "n", "resource": "ahp-session:/none/annotations"}]}}
+        "#,
+        expect![[r#"
+            c2 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "annotations", "label": "n", "resource": "ahp-session:/s1/annotations"}, {"type": "annotations", "label": "n", "resource": "ahp-session:/s1/annotations", "annotationIds": ["n2", "gone"]}, {"type": "annotations", "label": "n", "resource": "ahp-session:/none/annotations"}]}}
+                agent s1: open
+                agent s1: attached ahp-session:/s1/annotations with 2 notes
+                agent s1: attached ahp-session:/s1/annotations with 1 notes
+                agent s1: prompt t1 "go"
+        "#]],
+    );
+}
+
+/// SES-23, SES-25, TUR-17: a session says what its chat does, while it does it.
+#[test]
+fn a_session_says_what_it_does() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a", "initialSubscriptions": ["ahp-root://"]}
+        c1 createSession s1 {"workingDirectories": ["file:///home/me/my%20project/"]}
+        - agent s1 opened
+        - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - c1 subscribe s1
+        agent s1 chat/activityChanged {"activity": "thinking"}
+        agent s1 end t1
+        agent s1 chat/activityChanged {"activity": "too late"}
+        "#,
+        expect![[r#"
+            c1 createSession s1 {"workingDirectories": ["file:///home/me/my%20project/"]}
+                c1: null
+                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"project":{"uri":"file:///home/me/my%20project/","displayName":"my project"},"workingDirectories":["file:///home/me/my%20project/"],"annotations":{"resource":"s1/annotations","annotationCount":0,"entryCount":0},"resource":"s1","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"s1.chat"}}
+                c1: 1 root root/activeSessionsChanged {"activeSessions":1}
+                agent s1: open
+            agent s1 chat/activityChanged {"activity": "thinking"}
+                c1: 7 s1 session/chatUpdated {"changes":{"activity":"thinking"},"chat":"s1.chat"}
+                c1: 8 s1 session/activityChanged {"activity":"thinking"}
+                c1: root/sessionSummaryChanged {"changes":{"activity":"thinking"},"session":"s1"}
+            agent s1 end t1
+                c1: 11 s1 session/chatAdded {"summary":{"resource":"s1.chat","title":"","status":1,"modifiedAt":"2026-01-05T09:00:00.000Z","origin":{"kind":"user"}}}
+                c1: 12 s1 session/activityChanged {}
+                c1: root/sessionSummaryChanged {"changes":{"status":1,"activity":"","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1}]},"session":"s1"}
+            agent s1 chat/activityChanged {"activity": "too late"}
+                nothing
         "#]],
     );
 }
