@@ -30,6 +30,10 @@ pub struct ClientRecord {
     /// Chats of which it has seen the latest turns only. What happened to the
     /// others can't be told it one by one.
     pub windowed: BTreeSet<Uri>,
+    /// Whether several programs go by this name, such as two tabs of a browser
+    /// that started from the same memory. What one of them has seen says
+    /// nothing about the others.
+    pub shared: bool,
 }
 
 /// A client that is here, or was.

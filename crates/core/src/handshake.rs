@@ -55,13 +55,16 @@ impl Host {
         if self.clients.is_taken(&params.client_id, &principal) {
             return Err(Failure::ClientTaken(params.client_id).into());
         }
+        // A program that was here would take up where it was: this is another.
+        let before = self.record(&params.client_id);
         let record = ClientRecord {
+            shared: before.is_some(),
             principal,
             version: version.to_owned(),
             capabilities: params.capabilities.unwrap_or_default(),
             locale: params.locale,
             info: params.client_info,
-            windowed: BTreeSet::new(),
+            windowed: before.map_or_else(BTreeSet::new, |before| before.windowed),
         };
         out.write(Write::Client(
             params.client_id.clone(),
@@ -110,7 +113,7 @@ impl Host {
         }
         let replay = how == CatchUp::Replay && self.can_replay(&params);
         // From here on it has all of every chat it asked for, and no other.
-        if !std::mem::take(&mut record.windowed).is_empty() {
+        if !record.shared && !std::mem::take(&mut record.windowed).is_empty() {
             let kept = Box::new(record.clone());
             out.write(Write::Client(params.client_id.clone(), kept));
         }

@@ -192,12 +192,16 @@ impl Host {
         let Some(client) = self.clients.clients.get_mut(&id) else {
             return;
         };
+        let record = &mut client.record;
         let changed = if windowed {
-            client.record.windowed.insert(channel.clone())
+            record.windowed.insert(channel.clone())
         } else {
-            client.record.windowed.remove(channel)
+            !record.shared && record.windowed.remove(channel)
         };
         if changed {
+            record
+                .windowed
+                .retain(|chat| self.channels.contains_key(chat));
             out.write(Write::Client(id, Box::new(client.record.clone())));
         }
     }

@@ -16,6 +16,7 @@ pub(crate) struct ClientRow {
     locale: Option<String>,
     info: Option<Implementation>,
     windowed: Option<Vec<Uri>>,
+    shared: Option<bool>,
 }
 
 impl From<&ClientRecord> for ClientRow {
@@ -27,6 +28,7 @@ impl From<&ClientRecord> for ClientRow {
             locale: record.locale.clone(),
             info: record.info.clone(),
             windowed: Some(record.windowed.iter().cloned().collect()),
+            shared: Some(record.shared),
         }
     }
 }
@@ -40,6 +42,7 @@ impl From<ClientRow> for ClientRecord {
             locale: row.locale,
             info: row.info,
             windowed: row.windowed.into_iter().flatten().collect(),
+            shared: row.shared.unwrap_or(false),
         }
     }
 }

@@ -36,6 +36,7 @@ fn nothing_is_lost_whatever_happens() {
     let mut verdicts = Verdicts::default();
     for seed in 0..seeds {
         let mut simulation = Simulation::new(seed);
+        let _told = Told(seed);
         for _ in 0..STEPS {
             simulation.step();
         }
@@ -52,6 +53,17 @@ fn nothing_is_lost_whatever_happens() {
             .map(|info| format!("{}: {:?}", info.name, verdicts.of(info.name)))
             .collect();
         assert!(rare.is_empty(), "accepted, refused: {}", rare.join(", "));
+    }
+}
+
+/// Tells which seed it was.
+struct Told(u64);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("with seed {}", self.0);
+        }
     }
 }
 

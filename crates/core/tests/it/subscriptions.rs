@@ -85,3 +85,37 @@ fn subscriptions_are_bounded() {
     "#]],
     );
 }
+
+/// SUB-19, HSK-23: two programs of one name, of which one has seen a part only.
+/// What the other sees and does makes no difference to what the first knows.
+#[test]
+fn programs_that_share_a_name_are_told_apart() {
+    check(
+        r#"
+        - c1 connect
+        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 createSession s1
+        - agent s1 opened
+        - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - agent s1 end t1
+        - c1 ! s1.chat chat/turnStarted {"turnId": "t2", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - agent s1 end t2
+        c1 subscribe s1.chat {"view": {"turns": 1}}
+        - c1 leave
+        - c2 connect
+        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        c2 subscribe s1.chat
+        - c2 ! s1.chat chat/truncated {"turnId": "t1"}
+        - c3 connect me was c1
+        c3 reconnect {"clientId": "a", "lastSeenServerSeq": 10, "subscriptions": ["ahp-chat://default/YWhwLXNlc3Npb246L3Mx"]}
+        "#,
+        expect![[r#"
+            c1 subscribe s1.chat {"view": {"turns": 1}}
+                c1: snapshot of s1.chat at 11, only [t2]
+            c2 subscribe s1.chat
+                c2: snapshot of s1.chat at 11
+            c3 reconnect {"clientId": "a", "lastSeenServerSeq": 10, "subscriptions": ["ahp-chat://default/YWhwLXNlc3Npb246L3Mx"]}
+                c3: snapshots of [s1.chat]
+        "#]],
+    );
+}
