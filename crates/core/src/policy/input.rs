@@ -34,7 +34,7 @@ pub(super) fn judge_completion(
         question(request, name.as_str())?;
     }
     for question in request.questions.iter().flatten() {
-        let Some(base) = base(question) else {
+        let Some(base) = question.base() else {
             continue;
         };
         let given = completed.answers.as_ref();
@@ -69,20 +69,9 @@ fn question<'a>(request: &'a InputRequest, name: &str) -> Result<&'a Question, R
     let mut questions = request.questions.iter().flatten();
     let found = questions.find(|question| match question {
         Question::Unknown(unknown) => unknown.text("id") == Some(name),
-        known => base(known).is_some_and(|base| base.id.as_str() == name),
+        known => known.base().is_some_and(|base| base.id.as_str() == name),
     });
     found.ok_or_else(|| unknown("question", name))
-}
-
-fn base(question: &Question) -> Option<&QuestionBase> {
-    match question {
-        Question::Text(question) => Some(&question.base),
-        Question::Number(question) | Question::Integer(question) => Some(&question.base),
-        Question::Boolean(question) => Some(&question.base),
-        Question::SingleSelect(question) => Some(&question.base),
-        Question::MultiSelect(question) => Some(&question.base),
-        Question::Unknown(_) => None,
-    }
 }
 
 fn invalid(base: &QuestionBase, problem: &str) -> Refusal {

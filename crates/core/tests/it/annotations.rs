@@ -11,8 +11,7 @@ fn annotations_say_something() {
         r#"
         - c1 connect
         - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a", "initialSubscriptions": ["ahp-root://"]}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 opens s1
         - c1 subscribe ahp-session:/s1/annotations
         c1 ! ahp-session:/s1/annotations annotations/set {"annotation": {"id": "n", "origin": {"session": "ahp-session:/s2"}, "resource": "file:///a", "resolved": false, "entries": [{"id": "e", "text": "why?"}]}}
         c1 ! ahp-session:/s1/annotations annotations/set {"annotation": {"id": "n", "origin": {"session": "ahp-session:/s1"}, "resource": "file:///a", "resolved": false, "entries": []}}

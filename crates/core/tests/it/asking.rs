@@ -23,11 +23,9 @@ fn answer(question: &str, state: &str, value: &str) -> String {
 fn questions_are_answered_as_they_were_asked() {
     let questions = QUESTIONS.replace('\n', " ");
     let script = [
-        r#"- c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1
-        - agent s1 opened
-        - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        r#"- c1 joins a
+        - c1 opens s1
+        - c1 starts t1
         - c1 subscribe s1.chat"#
             .to_owned(),
         format!("- agent s1 chat/inputRequested {questions}"),
@@ -94,11 +92,9 @@ fn questions_are_answered_as_they_were_asked() {
 fn a_question_ends_with_its_turn() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1
-        - agent s1 opened
-        - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - c1 joins a
+        - c1 opens s1
+        - c1 starts t1
         - c1 subscribe s1
         agent s1 chat/inputRequested {"request": {"id": "r", "message": "Go on?"}}
         c1 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 0}
@@ -123,18 +119,15 @@ fn a_question_ends_with_its_turn() {
 fn a_client_that_leaves_leaves_no_call_hanging() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c2 connect
-        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 joins a
+        - c2 joins b
+        - c1 opens s1
         - c1 subscribe s1
         - c1 subscribe s1.chat
         c2 ! s1 session/activeClientSet {"activeClient": {"clientId": "a", "tools": []}}
         c2 ! s1 session/activeClientSet {"activeClient": {"clientId": "b", "tools": [{"name": "look"}, {"name": "look"}]}}
         c2 ! s1 session/activeClientSet {"activeClient": {"clientId": "b", "tools": [{"name": "look"}]}}
-        - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - c1 starts t1
         - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "c", "toolName": "look", "displayName": "Look", "contributor": {"kind": "client", "clientId": "b"}}
         agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "c", "invocationMessage": "Look", "confirmed": "not-needed"}
         c1 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "Looked"}}
@@ -187,10 +180,8 @@ fn a_client_that_leaves_leaves_no_call_hanging() {
 fn a_running_turn_can_be_steered() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 joins a
+        - c1 opens s1
         - c1 subscribe s1.chat
         c1 ! s1.chat chat/pendingMessageSet {"kind": "steering", "id": "m", "message": {"text": "be brief", "origin": {"kind": "user"}}}
         c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
@@ -224,15 +215,12 @@ fn a_running_turn_can_be_steered() {
 fn a_client_declines_a_tool_it_does_not_know() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c2 connect
-        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 joins a
+        - c2 joins b
+        - c1 opens s1
         - c1 subscribe s1.chat
         - c2 ! s1 session/activeClientSet {"activeClient": {"clientId": "b", "tools": [{"name": "look"}]}}
-        - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - c1 starts t1
         - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "c", "toolName": "look", "displayName": "Look", "contributor": {"kind": "client", "clientId": "b"}}
         - agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "c", "invocationMessage": "Look", "confirmed": "not-needed"}
         c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": false}

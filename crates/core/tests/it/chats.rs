@@ -32,8 +32,7 @@ fn a_session_has_several_chats() {
         c1 createChat s1 {"chat": "ahp-chat:/1", "initialMessage": {"text": "go", "origin": {"kind": "user"}}}
         c1 createChat s1 {"chat": "ahp-chat:/1"}
         c1 createChat s1 {"chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}
-        - c1 createSession s2 {"provider": "other"}
-        - agent s2 opened
+        - c1 opens s2 {"provider": "other"}
         c1 createChat s2 {"chat": "ahp-chat:/2"}
         "#,
         expect![[r#"
@@ -73,14 +72,12 @@ fn a_session_has_several_chats() {
 fn a_chat_ends_with_what_runs_in_it() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 joins a
+        - c1 opens s1
         - c1 subscribe s1
         - c1 createChat s1 {"chat": "ahp-chat:/1"}
         - c1 subscribe ahp-chat:/1
-        - c1 ! ahp-chat:/1 chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - c1 starts t1 in ahp-chat:/1
         c1 disposeChat s1.chat
         c1 disposeChat ahp-chat:/1
         c1 ! ahp-chat:/1 chat/draftChanged {}
@@ -136,12 +133,9 @@ fn an_agent_stays_in_its_session() {
 fn a_subscriber_says_how_long_it_can_wait() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c2 connect
-        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 joins a
+        - c2 joins b
+        - c1 opens s1
         - c1 subscribe s1
         - c2 subscribe s1 {"delivery": {"maxLatencyMs": 50}}
         c1 ! s1 session/titleChanged {"title": "one"}
@@ -325,8 +319,7 @@ fn a_client_sees_as_much_of_a_chat_as_it_asks_for() {
         run(&mut world, &turn(number));
     }
     let script = r#"
-        - c2 connect
-        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
+        - c2 joins b
         - c1 subscribe s1.chat
         c2 fetchTurns s1.chat
         c2 subscribe s1.chat {"view": {"turns": 1}}

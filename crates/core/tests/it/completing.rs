@@ -10,10 +10,8 @@ use crate::world::World;
 fn what_could_stand_there() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1 {"workingDirectories": ["file:///w"]}
-        - agent s1 opened
+        - c1 joins a
+        - c1 opens s1 {"workingDirectories": ["file:///w"]}
         c1 completions s1.chat {"kind": "userMessage", "text": "🦀 see @ma", "offset": 10}
         found src/main.rs src/
         c1 completions s1.chat {"kind": "userMessage", "text": "see @ma", "offset": 4}
@@ -68,16 +66,13 @@ fn what_could_stand_there() {
 fn answers_that_come_late() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 joins a
+        - c1 opens s1
         c1 completions s1.chat {"kind": "userMessage", "text": "@", "offset": 1}
         - c1 leave
         found a.rs
         - restart
-        - c2 connect
-        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c2 joins a
         c2 completions s1.chat {"kind": "userMessage", "text": "/", "offset": 1}
         c2 completions s1.chat {"kind": "userMessage", "text": "/", "offset": 1}
         "#,
@@ -100,10 +95,8 @@ fn answers_that_come_late() {
 fn attachments_say_what_they_are() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 joins a
+        - c1 opens s1
         c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "simple", "label": "mine"}]}}
         c1 ! s1.chat chat/pendingMessageSet {"id": "m", "kind": "queued", "message": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "simple", "label": "mine"}]}}
         c1 createChat s1 {"chat": "ahp-chat:/1", "initialMessage": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "simple", "label": "mine"}]}}
@@ -129,8 +122,7 @@ fn the_host_is_configured_by_its_clients() {
     let result = run(
         &mut world,
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 joins a
         - c1 subscribe root
         c1 ! root root/configChanged {"config": {"colour": "red"}}
         c1 ! root root/configChanged {"config": {"defaultAgent": "nobody"}}
@@ -140,8 +132,7 @@ fn the_host_is_configured_by_its_clients() {
         c1 ! root root/agentsChanged {"agents": []}
         c1 ! root root/configChanged {"config": {"defaultAgent": "other", "clientToolTimeout": 60}}
         - restart
-        - c2 connect
-        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
+        - c2 joins b
         - c2 createSession s1
         c2 createChat s1 {"chat": "ahp-chat:/1"}
         c2 ! root root/configChanged {"config": {}, "replace": true}

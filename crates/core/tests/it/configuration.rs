@@ -9,8 +9,7 @@ use crate::script::check;
 fn a_session_is_configured_as_it_can_be() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 joins a
         c1 resolveSessionConfig {}
         c1 resolveSessionConfig {"provider": "nobody"}
         c1 resolveSessionConfig {"provider": "roaming"}
@@ -27,8 +26,7 @@ fn a_session_is_configured_as_it_can_be() {
         c1 ! s1 session/configChanged {"config": {"mode": "fly"}}
         c1 ! s1 session/configChanged {"config": {"mode": "do"}, "replace": true}
         c1 ! s1 session/configChanged {"config": {"mode": "do"}}
-        - c1 createSession s2
-        - agent s2 opened
+        - c1 opens s2
         c1 ! s2 session/configChanged {"config": {"mode": "do"}}
         "#,
         expect![[r#"

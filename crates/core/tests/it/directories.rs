@@ -9,14 +9,11 @@ use crate::script::check;
 fn a_chat_has_no_directory_that_its_session_has_not() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1 {"workingDirectories": ["file:///a", "file:///b"]}
-        - agent s1 opened
+        - c1 joins a
+        - c1 opens s1 {"workingDirectories": ["file:///a", "file:///b"]}
         c1 ! s1 session/workingDirectorySet {"directory": "file:///c"}
         c1 ! s1.chat chat/workingDirectorySet {"directory": "file:///a"}
-        - c1 createSession s2 {"provider": "roaming", "workingDirectories": ["file:///a", "file:///b"]}
-        - agent s2 opened
+        - c1 opens s2 {"provider": "roaming", "workingDirectories": ["file:///a", "file:///b"]}
         - c1 subscribe s2
         - c1 createChat s2 {"chat": "ahp-chat:/1", "workingDirectories": ["file:///b"]}
         - c1 subscribe ahp-chat:/1

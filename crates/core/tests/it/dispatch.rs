@@ -9,10 +9,8 @@ use expect_test::expect;
 use crate::script::check;
 
 const READY: &str = r#"
-    - c1 connect
-    - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-    - c1 createSession s1
-    - agent s1 opened
+    - c1 joins a
+    - c1 opens s1
 "#;
 
 fn ready(script: &str) -> String {
@@ -118,8 +116,7 @@ fn rejections_go_to_the_originator_with_a_reason() {
 fn a_second_turn_is_refused() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 joins a
         - c1 createSession s1
         c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "x", "origin": {"kind": "user"}}}
         - agent s1 opened

@@ -134,14 +134,11 @@ fn a_client_id_is_bound_to_its_principal() {
 fn a_client_comes_back() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 joins a
+        - c1 opens s1
         c1 subscribe s1
         c1 leave
-        - c2 connect
-        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
+        - c2 joins b
         c2 ! s1 session/titleChanged {"title": "meanwhile"}
         - c3 connect me was c1
         c3 reconnect {"clientId": "nobody", "lastSeenServerSeq": 2, "subscriptions": []}
@@ -190,14 +187,11 @@ fn a_client_comes_back() {
 fn another_session_at_the_same_address_is_not_replayed() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 joins a
+        - c1 opens s1
         - c1 subscribe s1
         c1 leave
-        - c2 connect
-        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
+        - c2 joins b
         - c2 disposeSession s1
         - c2 createSession s1
         - c3 connect me was c1

@@ -7,8 +7,7 @@ use crate::script::check;
 const SCENE: &str = r#"
     - c1 connect
     - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a", "initialSubscriptions": ["ahp-root://"]}
-    - c1 createSession s1 {"workingDirectories": ["file:///a"]}
-    - agent s1 opened
+    - c1 opens s1 {"workingDirectories": ["file:///a"]}
     - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "one", "origin": {"kind": "user"}}}
     - agent s1 end t1
     - c1 ! s1.chat chat/turnStarted {"turnId": "t2", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "two", "origin": {"kind": "user"}}}
@@ -71,10 +70,8 @@ fn a_chat_goes_elsewhere() {
     check(
         &with_scene(
             r#"
-            - c1 createSession s2
-            - agent s2 opened
-            - c1 createSession s3 {"provider": "other"}
-            - agent s3 opened
+            - c1 opens s2
+            - c1 opens s3 {"provider": "other"}
             - c1 createChat s1 {"chat": "ahp-chat:/1"}
             - c1 createChat s1 {"chat": "ahp-chat:/2"}
             - c1 subscribe s1

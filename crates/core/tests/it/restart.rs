@@ -9,10 +9,8 @@ use crate::script::check;
 fn a_running_turn_is_closed_and_nothing_of_it_is_lost() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 joins a
+        - c1 opens s1
         - c1 subscribe s1.chat
         - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "x", "origin": {"kind": "user"}}}
         - agent s1 chat/responsePart {"turnId": "t1", "part": {"kind": "markdown", "id": "p1", "content": ""}}
@@ -47,13 +45,11 @@ fn a_running_turn_is_closed_and_nothing_of_it_is_lost() {
 fn a_session_that_was_being_created_has_failed() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 joins a
         c1 createSession s1 {"activeClient": {"clientId": "a", "tools": []}}
         restart
         grace a
-        - c2 connect
-        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
+        - c2 joins b
         c2 subscribe s1
         c2 listSessions
         "#,

@@ -2,6 +2,9 @@
 //!
 //! ```text
 //! c1 connect [principal [was c0]]   c1 leave
+//! c1 joins CLIENT                   connects and says who it is
+//! c1 opens SESSION [{params}]       creates it, and its agent is up
+//! c1 starts TURN [in CHAT]          a turn, in the default chat of `s1` if not said
 //! c1 METHOD {params}                a request; the channel may stand before the params
 //! c1 unsubscribe CHANNEL
 //! c1 ! CHANNEL ACTION {payload}     dispatches an action
@@ -116,6 +119,26 @@ impl Runner<'_> {
                 self.world.connect(connection, principal, memory)
             }
             "leave" => self.world.disconnect(connection),
+            "joins" => {
+                let mut all = self.world.connect(connection, "me", None);
+                let hello = json!({"protocolVersions": ["1.0.0"], "clientId": rest});
+                all.join(self.client(connection, &format!("initialize {hello}")));
+                all
+            }
+            "opens" => {
+                let mut all = self.client(connection, &format!("createSession {rest}"));
+                let (session, _) = word(rest);
+                all.join(self.run(&format!("agent {session} opened")));
+                all
+            }
+            "starts" => {
+                let (turn, chat) = word(rest);
+                let chat = chat.strip_prefix("in ").unwrap_or("s1.chat");
+                let message = json!({"text": "go", "origin": {"kind": "user"}});
+                let started = "2026-01-05T09:00:00Z";
+                let start = json!({"turnId": turn, "startedAt": started, "message": message});
+                self.client(connection, &format!("! {chat} chat/turnStarted {start}"))
+            }
             "unsubscribe" => self.notify(connection, "unsubscribe", &json!({"channel": uri(rest)})),
             "!" => {
                 let (channel, rest) = word(rest);
@@ -158,6 +181,18 @@ impl Runner<'_> {
             connection,
             message,
         })
+    }
+}
+
+/// What two steps did, one after the other.
+trait Join {
+    fn join(&mut self, other: Effects);
+}
+
+impl Join for Effects {
+    fn join(&mut self, mut other: Effects) {
+        self.writes.append(&mut other.writes);
+        self.effects.append(&mut other.effects);
     }
 }
 

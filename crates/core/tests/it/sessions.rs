@@ -60,8 +60,7 @@ fn a_session_ends_with_everything_in_it() {
         r#"
         - c1 connect
         - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a", "initialSubscriptions": ["ahp-root://"]}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 opens s1
         - c1 subscribe s1
         - c1 subscribe s1.chat
         c1 disposeSession s1
@@ -100,8 +99,7 @@ fn a_session_ends_with_everything_in_it() {
 fn sessions_are_listed_latest_first_and_in_pages() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 joins a
         - c1 createSession s1
         - wait 1000
         - c1 createSession s2
@@ -133,10 +131,8 @@ fn sessions_are_listed_latest_first_and_in_pages() {
 fn addresses_of_others_are_not_given_away() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 joins a
+        - c1 opens s1
         c1 createChat s1 {"chat": "ahp-chat://default/YWhwLXNlc3Npb246L3My"}
         c1 createSession ahp-chat://default/YWhwLXNlc3Npb246L3My
         c1 createSession ahp-terminal:/x/1

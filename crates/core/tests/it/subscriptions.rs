@@ -9,12 +9,9 @@ use crate::script::check;
 fn only_subscribers_are_told() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c2 connect
-        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 joins a
+        - c2 joins b
+        - c1 opens s1
         c1 subscribe s1
         c1 ! s1 session/titleChanged {"title": "one"}
         c2 subscribe s1
@@ -92,18 +89,15 @@ fn subscriptions_are_bounded() {
 fn programs_that_share_a_name_are_told_apart() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1
-        - agent s1 opened
-        - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - c1 joins a
+        - c1 opens s1
+        - c1 starts t1
         - agent s1 end t1
-        - c1 ! s1.chat chat/turnStarted {"turnId": "t2", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - c1 starts t2
         - agent s1 end t2
         c1 subscribe s1.chat {"view": {"turns": 1}}
         - c1 leave
-        - c2 connect
-        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c2 joins a
         c2 subscribe s1.chat
         - c2 ! s1.chat chat/truncated {"turnId": "t1"}
         - c3 connect me was c1

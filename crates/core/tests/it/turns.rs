@@ -7,10 +7,8 @@ use crate::script::check;
 const READY: &str = r#"
     - c1 connect
     - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a", "initialSubscriptions": ["ahp-root://"]}
-    - c2 connect
-    - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b"}
-    - c1 createSession s1
-    - agent s1 opened
+    - c2 joins b
+    - c1 opens s1
     - c1 subscribe s1
     - c1 subscribe s1.chat
     - c2 subscribe s1.chat

@@ -10,12 +10,10 @@ use crate::script::check;
 fn a_worker_has_a_chat() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 joins a
+        - c1 opens s1
         agent s1 worker ahp-chat:/w call read-only
-        - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - c1 starts t1
         - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "call", "toolName": "task", "displayName": "Task"}
         agent s1 worker ahp-chat:/w call read-only
         - agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "call", "invocationMessage": "Working", "confirmed": "not-needed"}
@@ -86,11 +84,9 @@ fn a_worker_has_a_chat() {
 fn workers_end_with_their_turn() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1
-        - agent s1 opened
-        - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - c1 joins a
+        - c1 opens s1
+        - c1 starts t1
         - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "call", "toolName": "task", "displayName": "Task"}
         - agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "call", "invocationMessage": "Working", "confirmed": "not-needed"}
         - agent s1 worker ahp-chat:/w1 call read-only
@@ -110,8 +106,7 @@ fn workers_end_with_their_turn() {
         agent s1 close ahp-chat:/w2
         - agent s1 chat/backgroundWorkSet {"work": {"kind": "shell", "id": "s", "label": "make", "startedAt": "2026-01-05T09:00:00Z", "command": "make"}}
         - restart
-        - c2 connect
-        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c2 joins a
         c2 subscribe s1.chat
         "#,
         expect![[r#"
@@ -145,12 +140,10 @@ fn workers_end_with_their_turn() {
 fn workers_go_with_their_chat() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 joins a
+        - c1 opens s1
         - c1 createChat s1 {"chat": "ahp-chat:/1"}
-        - c1 ! ahp-chat:/1 chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - c1 starts t1 in ahp-chat:/1
         - agent s1 in ahp-chat:/1 chat/toolCallStart {"turnId": "t1", "toolCallId": "call", "toolName": "task", "displayName": "Task"}
         - agent s1 in ahp-chat:/1 chat/toolCallReady {"turnId": "t1", "toolCallId": "call", "invocationMessage": "Working", "confirmed": "not-needed"}
         - agent s1 in ahp-chat:/1 worker ahp-chat:/w1 call read-only
@@ -180,10 +173,8 @@ fn workers_go_with_their_chat() {
 fn background_work_ends_with_its_agent() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 joins a
+        - c1 opens s1
         - c1 createChat s1 {"chat": "ahp-chat:/1"}
         - agent s1 in ahp-chat:/1 chat/backgroundWorkSet {"work": {"kind": "shell", "id": "s", "label": "make", "startedAt": "2026-01-05T09:00:00Z", "command": "make"}}
         - c1 subscribe ahp-chat:/1
@@ -211,21 +202,19 @@ fn background_work_ends_with_its_agent() {
 fn usage_adds_up() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 joins a
+        - c1 opens s1
         - c1 createChat s1 {"chat": "ahp-chat:/1"}
         - c1 subscribe s1
-        - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - c1 starts t1
         agent s1 chat/usage {"turnId": "t1", "usage": {"inputTokens": 10, "outputTokens": 1}}
         agent s1 chat/usage {"turnId": "t1", "usage": {"inputTokens": 15, "outputTokens": 2}}
         - c1 ! s1.chat chat/truncated {}
         agent s1 chat/usage {"turnId": "t1", "usage": {"inputTokens": 99}}
-        - c1 ! ahp-chat:/1 chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - c1 starts t1 in ahp-chat:/1
         agent s1 in ahp-chat:/1 chat/usage {"turnId": "t1", "usage": {"inputTokens": 100, "cacheReadTokens": 5}}
         - c1 disposeChat ahp-chat:/1
-        - c1 ! s1.chat chat/turnStarted {"turnId": "t2", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - c1 starts t2
         agent s1 chat/usage {"turnId": "t2", "usage": {"outputTokens": 3}}
         "#,
         expect![[r#"
@@ -248,12 +237,11 @@ fn usage_adds_up() {
 fn a_silent_client_is_not_waited_for() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c1 joins a
         - c1 createSession s1 {"activeClient": {"clientId": "a", "tools": [{"name": "look"}]}}
         - c1 ! root root/configChanged {"config": {"clientToolTimeout": 60}}
         - agent s1 opened
-        - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - c1 starts t1
         - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "call", "toolName": "look", "displayName": "Look", "contributor": {"kind": "client", "clientId": "a"}}
         agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "call", "invocationMessage": "Looking", "confirmed": "not-needed"}
         - c1 subscribe s1.chat
@@ -289,12 +277,9 @@ fn a_silent_client_is_not_waited_for() {
 fn tools_have_names_of_their_own() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c2 connect
-        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b b"}
-        - c1 createSession s1 {"activeClient": {"clientId": "a", "tools": [{"name": "look"}, {"name": "b_b_look"}]}}
-        - agent s1 opened
+        - c1 joins a
+        - c2 joins b b
+        - c1 opens s1 {"activeClient": {"clientId": "a", "tools": [{"name": "look"}, {"name": "b_b_look"}]}}
         c2 ! s1 session/activeClientSet {"activeClient": {"clientId": "b b", "tools": [{"name": "look"}, {"name": "find"}]}}
         c1 ! s1 session/activeClientRemoved {"clientId": "a"}
         agent s1 opened look
@@ -315,15 +300,12 @@ fn tools_have_names_of_their_own() {
 fn notes_reach_the_agent() {
     check(
         r#"
-        - c1 connect
-        - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-        - c1 createSession s1
-        - agent s1 opened
+        - c1 joins a
+        - c1 opens s1
         - c1 ! ahp-session:/s1/annotations annotations/set {"annotation": {"id": "n1", "origin": {"session": "ahp-session:/s1"}, "resource": "file:///f", "resolved": false, "entries": [{"id": "e", "text": "x"}]}}
         - c1 ! ahp-session:/s1/annotations annotations/set {"annotation": {"id": "n2", "origin": {"session": "ahp-session:/s1"}, "resource": "file:///f", "resolved": false, "entries": [{"id": "e", "text": "x"}]}}
         - restart
-        - c2 connect
-        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - c2 joins a
         c2 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}, "attachments": [{"type": "annotations", "label": "n", "resource": "ahp-session:/s1/annotations"}, {"type": "annotations", "label": "n", "resource": "ahp-session:/s1/annotations", "annotationIds": ["n2", "gone"]}, {"type": "annotations", "label": "n", "resource": "ahp-session:/none/annotations"}]}}
         "#,
         expect![[r#"
@@ -345,7 +327,7 @@ fn a_session_says_what_it_does() {
         - c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a", "initialSubscriptions": ["ahp-root://"]}
         c1 createSession s1 {"workingDirectories": ["file:///home/me/my%20project/"]}
         - agent s1 opened
-        - c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - c1 starts t1
         - c1 subscribe s1
         agent s1 chat/activityChanged {"activity": "thinking"}
         agent s1 end t1

@@ -57,6 +57,20 @@ pub enum Question {
     Unknown(Unknown),
 }
 
+impl Question {
+    /// What all questions have; `None` for a kind that is not known.
+    pub fn base(&self) -> Option<&QuestionBase> {
+        match self {
+            Question::Text(question) => Some(&question.base),
+            Question::Number(question) | Question::Integer(question) => Some(&question.base),
+            Question::Boolean(question) => Some(&question.base),
+            Question::SingleSelect(question) => Some(&question.base),
+            Question::MultiSelect(question) => Some(&question.base),
+            Question::Unknown(_) => None,
+        }
+    }
+}
+
 /// What all questions have.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct QuestionBase {

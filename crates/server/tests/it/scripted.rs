@@ -14,6 +14,44 @@ use serde_json::{Value, json};
 use crate::raw::Raw;
 use crate::room::{Mirror, SESSION, chat_uri, config, create_session, dispatch, join, start_turn};
 
+/// A session with the agent, followed by an official client.
+struct Stage {
+    agent: ScriptedAgent,
+    server: Server,
+    client: Client,
+    mirror: Mirror,
+    _directory: tempfile::TempDir,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let agent = ScriptedAgent::default();
+        let server = start(directory.path(), &agent).await;
+        let client = join(&server, "one").await;
+        create_session(&client).await;
+        let mirror = Mirror::open(&client).await;
+        Stage {
+            agent,
+            server,
+            client,
+            mirror,
+            _directory: directory,
+        }
+    }
+
+    /// Plays a script as a turn, doing what `react` says to what happens, and
+    /// checks that the official mirror ends where the host does.
+    async fn play(
+        &mut self,
+        turn: &str,
+        script: &str,
+        react: impl FnMut(&StateAction) -> Option<Value>,
+    ) -> Value {
+        play(&self.client, &mut self.mirror, turn, script, react).await
+    }
+}
+
 async fn start(directory: &Path, agent: &ScriptedAgent) -> Server {
     let mut config = config(directory);
     config.agents = vec![Arc::new(agent.clone())];
@@ -30,8 +68,6 @@ async fn snapshot(client: &Client, channel: &str) -> Value {
     }
 }
 
-/// Plays a script as a turn, doing what `react` says to what happens, and
-/// checks that the official mirror ends where the host does.
 async fn play(
     client: &Client,
     mirror: &mut Mirror,
@@ -78,12 +114,7 @@ fn calls(turn: &Value) -> Value {
 
 #[tokio::test]
 async fn tool_calls_go_all_their_ways() {
-    let directory = tempfile::tempdir().unwrap();
-    let agent = ScriptedAgent::default();
-    let server = start(directory.path(), &agent).await;
-    let client = join(&server, "one").await;
-    create_session(&client).await;
-    let mut mirror = Mirror::open(&client).await;
+    let mut stage = Stage::set().await;
     let confirm = |id: &str, more: Value| {
         let mut action = json!({"type": "chat/toolCallConfirmed", "turnId": "t", "toolCallId": id});
         let fields = action.as_object_mut().unwrap();
@@ -114,7 +145,7 @@ async fn tool_calls_go_all_their_ways() {
         call open read ask
     "#;
     let mut asked = 0;
-    let turn = play(&client, &mut mirror, "t", script, |action| match action {
+    let turn = stage.play("t", script, |action| match action {
         StateAction::ChatToolCallReady(ready) if ready.confirmed.is_none() => {
             asked += 1;
             match ready.tool_call_id.as_str() {
@@ -149,7 +180,7 @@ async fn tool_calls_go_all_their_ways() {
         calls(&turn),
         json!({"yes": "completed", "no": "cancelled", "edited": "completed", "again": "completed", "held": "cancelled", "open": "cancelled"})
     );
-    let heard = agent.heard().join("\n");
+    let heard = stage.agent.heard().join("\n");
     for wanted in [
         "rather not",
         "Some(\"other\")",
@@ -158,24 +189,23 @@ async fn tool_calls_go_all_their_ways() {
     ] {
         assert!(heard.contains(wanted), "{wanted} in {heard}");
     }
-    let session = snapshot(&client, SESSION).await;
+    let session = snapshot(&stage.client, SESSION).await;
     assert_eq!(session.get("inputNeeded"), None, "nothing is waited for");
-    server.stop().await.unwrap();
+    stage.server.stop().await.unwrap();
 }
 
 #[tokio::test]
 async fn questions_and_client_tools_are_answered() {
-    let directory = tempfile::tempdir().unwrap();
-    let agent = ScriptedAgent::default();
-    let server = start(directory.path(), &agent).await;
-    let client = join(&server, "one").await;
-    create_session(&client).await;
-    let mut mirror = Mirror::open(&client).await;
+    let mut stage = Stage::set().await;
     let offer: StateAction = serde_json::from_value(
         json!({"type": "session/activeClientSet", "activeClient": {"clientId": "one", "tools": [{"name": "look"}]}}),
     )
     .unwrap();
-    client.dispatch(SESSION.to_owned(), offer).await.unwrap();
+    stage
+        .client
+        .dispatch(SESSION.to_owned(), offer)
+        .await
+        .unwrap();
     let script = r#"
         form q {"message": "Who?", "questions": [{"kind": "text", "id": "name", "message": "Name?", "required": true}]}
         wait
@@ -187,7 +217,7 @@ async fn questions_and_client_tools_are_answered() {
         steered nothing
         resumable
     "#;
-    let turn = play(&client, &mut mirror, "t", script, |action| match action {
+    let turn = stage.play("t", script, |action| match action {
         StateAction::ChatInputRequested(_) => Some(json!({"type": "chat/inputCompleted", "requestId": "q", "response": "accept", "answers": {"name": {"state": "submitted", "value": {"kind": "text", "value": "Ada"}}}})),
         StateAction::ChatToolCallReady(_) => Some(json!({"type": "chat/toolCallComplete", "turnId": "t", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "Looked"}})),
         _ => None,
@@ -195,32 +225,32 @@ async fn questions_and_client_tools_are_answered() {
     .await;
     assert_eq!(turn["state"], "error");
     assert_eq!(calls(&turn), json!({"c": "completed"}));
-    let heard = agent.heard().join("\n");
+    let heard = stage.agent.heard().join("\n");
     assert!(
         heard.contains("\"Ada\"") && heard.contains("ToolCompleted"),
         "{heard}"
     );
-    let session = snapshot(&client, SESSION).await;
+    let session = snapshot(&stage.client, SESSION).await;
     let totals = &session["_meta"]["agenthost.usage"];
     assert_eq!(totals["inputTokens"], 7);
     assert_eq!(totals["chats"][chat_uri()]["outputTokens"], 3);
     // It goes on where it failed, and is the same turn.
-    dispatch(&client, json!({"type": "chat/turnResume", "turnId": "t"})).await;
-    mirror
+    dispatch(
+        &stage.client,
+        json!({"type": "chat/turnResume", "turnId": "t"}),
+    )
+    .await;
+    stage
+        .mirror
         .until(|action| matches!(action, StateAction::ChatTurnResume(_)))
         .await;
-    assert!(mirror.json()["activeTurn"]["id"] == "t");
-    server.stop().await.unwrap();
+    assert!(stage.mirror.json()["activeTurn"]["id"] == "t");
+    stage.server.stop().await.unwrap();
 }
 
 #[tokio::test]
 async fn workers_are_there_to_watch() {
-    let directory = tempfile::tempdir().unwrap();
-    let agent = ScriptedAgent::default();
-    let server = start(directory.path(), &agent).await;
-    let client = join(&server, "one").await;
-    create_session(&client).await;
-    let mut mirror = Mirror::open(&client).await;
+    let mut stage = Stage::set().await;
     let script = r#"
         call c task run
         worker ahp-chat:/w c read-only
@@ -229,33 +259,28 @@ async fn workers_are_there_to_watch() {
         in ahp-chat:/w end w
         done c
     "#;
-    let turn = play(&client, &mut mirror, "t", script, |_| None).await;
+    let turn = stage.play("t", script, |_| None).await;
     let content = &turn["responseParts"][0]["toolCall"]["content"];
     assert_eq!(content[0]["resource"], "ahp-chat:/w", "{turn}");
-    let worker = snapshot(&client, "ahp-chat:/w").await;
+    let worker = snapshot(&stage.client, "ahp-chat:/w").await;
     assert_eq!(worker["origin"]["toolCallId"], "c");
     assert_eq!(worker["interactivity"], "read-only");
     assert_eq!(worker["turns"][0]["responseParts"][0]["content"], "found");
-    server.stop().await.unwrap();
+    stage.server.stop().await.unwrap();
 }
 
 /// A script that can't be read, and an agent that breaks, end the turn and not
 /// the host.
 #[tokio::test]
 async fn an_agent_that_breaks_is_not_the_end() {
-    let directory = tempfile::tempdir().unwrap();
-    let agent = ScriptedAgent::default();
-    let server = start(directory.path(), &agent).await;
-    let client = join(&server, "one").await;
-    create_session(&client).await;
-    let mut mirror = Mirror::open(&client).await;
+    let mut stage = Stage::set().await;
     for (turn, script) in [("t1", "chat/nonsense {}"), ("t2", "say a\nbreak")] {
-        let turn = play(&client, &mut mirror, turn, script, |_| None).await;
+        let turn = stage.play(turn, script, |_| None).await;
         assert_eq!(turn["state"], "error", "{turn}");
     }
-    let turn = play(&client, &mut mirror, "t3", "say again", |_| None).await;
+    let turn = stage.play("t3", "say again", |_| None).await;
     assert_eq!(turn["state"], "complete");
-    server.stop().await.unwrap();
+    stage.server.stop().await.unwrap();
 }
 
 /// CMP-1 to CMP-3 over a real folder, and every request is answered, however

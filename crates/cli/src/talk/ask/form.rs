@@ -2,8 +2,8 @@
 
 use agenthost_protocol::chat::{
     Answer, AnswerValue, Answered, Answers, BooleanValue, ChatAction, Choice, InputAnswerChanged,
-    InputCompleted, InputRequest, InputResponseKind, NumberValue, Question, QuestionBase,
-    SelectedManyValue, SelectedValue, Skipped, TextValue,
+    InputCompleted, InputRequest, InputResponseKind, NumberValue, Question, SelectedManyValue,
+    SelectedValue, Skipped, TextValue,
 };
 use agenthost_protocol::ids::{ChoiceId, QuestionId};
 use agenthost_protocol::number::Number;
@@ -32,7 +32,7 @@ impl Form {
     pub(super) fn new(request: &InputRequest) -> Self {
         let answers = request.answers.as_ref();
         let is_open = |question: &&Question| {
-            let id = base(question).map(|base| &base.id);
+            let id = question.base().map(|base| &base.id);
             let answer = id.and_then(|id| answers?.get(id));
             !matches!(answer, Some(Answer::Submitted(_) | Answer::Skipped(_)))
         };
@@ -58,7 +58,9 @@ impl Form {
             }
             return (text, "y) Done   n) Decline".to_owned());
         };
-        let message = base(question).map_or("A question of an unknown kind", |b| &b.message);
+        let message = question
+            .base()
+            .map_or("A question of an unknown kind", |b| &b.message);
         let first = self.request.answers.as_ref().is_none_or(|a| a.is_empty());
         let about = self.request.message.as_deref().filter(|_| first);
         let text = match about {
@@ -84,7 +86,7 @@ impl Form {
                 false => self.decline(),
             });
         };
-        let id = base(question)?.id.clone();
+        let id = question.base()?.id.clone();
         let answer = if line.is_empty() {
             match default(question) {
                 Some(value) => submitted(value),
@@ -112,8 +114,8 @@ impl Form {
         let mut answers = Answers::default();
         for question in questions {
             let given = self.request.answers.as_ref();
-            let given = base(question).and_then(|base| given?.get(&base.id));
-            match (base(question), default(question)) {
+            let given = question.base().and_then(|base| given?.get(&base.id));
+            match (question.base(), default(question)) {
                 _ if given.is_some() => {}
                 (Some(base), Some(value)) => {
                     answers.insert(base.id.clone(), submitted(value));
@@ -147,19 +149,10 @@ fn submitted(value: AnswerValue) -> Answer {
     Answer::Submitted(Answered { value })
 }
 
-fn base(question: &Question) -> Option<&QuestionBase> {
-    match question {
-        Question::Text(question) => Some(&question.base),
-        Question::Number(question) | Question::Integer(question) => Some(&question.base),
-        Question::Boolean(question) => Some(&question.base),
-        Question::SingleSelect(question) => Some(&question.base),
-        Question::MultiSelect(question) => Some(&question.base),
-        Question::Unknown(_) => None,
-    }
-}
-
 fn is_required(question: &Question) -> bool {
-    base(question).is_none_or(|base| base.required == Some(true))
+    question
+        .base()
+        .is_none_or(|base| base.required == Some(true))
 }
 
 fn default(question: &Question) -> Option<AnswerValue> {
