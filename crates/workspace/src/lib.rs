@@ -10,7 +10,9 @@
 //! **Where to start.** [`find_files`].
 
 mod address;
+mod files;
 mod find;
 
 pub use address::{path_of, uri_of};
+pub use files::{Access, FileError, Files, LARGEST, Root};
 pub use find::{Bounds, find_files};

@@ -1,5 +1,4 @@
 //! Files by what was typed of their names.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::Path;

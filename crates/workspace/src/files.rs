@@ -1,0 +1,112 @@
+//! Files that clients and agents read and change.
+//!
+//! Every path is taken relative to a directory that was granted, and opened
+//! from there step by step: neither `..` nor a symbolic link leads out, also
+//! not one that is put there between a check and the opening (SEC-2). What a
+//! file is, is asked of the open file.
+
+mod manage;
+mod place;
+mod read;
+mod write;
+
+use std::sync::Mutex;
+
+use agenthost_protocol::uri::Uri;
+
+pub use place::{Access, Root};
+
+/// Largest file that is read or written in one piece.
+pub const LARGEST: u64 = 16 * 1024 * 1024;
+
+/// Access to files. One for all who write, so that what two of them write to
+/// the same file is written one after the other (RES-4).
+#[derive(Debug, Default)]
+pub struct Files {
+    writing: Mutex<()>,
+}
+
+/// Why something could not be done with a file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FileError {
+    /// It is nothing on this machine.
+    #[error("`{0}` is not a file on this machine")]
+    Elsewhere(Uri),
+    /// It is outside of what was granted.
+    #[error("`{uri}` is outside of the folders that may be used here")]
+    Denied {
+        /// The file.
+        uri: Uri,
+        /// What was wanted.
+        access: Access,
+    },
+    /// The system does not let us.
+    #[error("the system denies access to `{0}`")]
+    Forbidden(Uri),
+    /// There is no such file.
+    #[error("there is nothing at `{0}`")]
+    NotFound(Uri),
+    /// There is something there.
+    #[error("there is something at `{0}` already")]
+    Exists(Uri),
+    /// It is not as it was.
+    #[error("`{0}` has changed in the meantime")]
+    Changed(Uri),
+    /// It is not what it has to be.
+    #[error("`{uri}` is {found}, not {expected}")]
+    Kind {
+        /// The file.
+        uri: Uri,
+        /// What it is.
+        found: &'static str,
+        /// What it has to be.
+        expected: &'static str,
+    },
+    /// A directory that is not empty.
+    #[error("`{0}` is not empty")]
+    NotEmpty(Uri),
+    /// Too much for one message.
+    #[error("`{uri}` has {size} bytes; at most {LARGEST} are handled in one piece")]
+    TooLarge {
+        /// The file.
+        uri: Uri,
+        /// How large it is, or would be.
+        size: u64,
+    },
+    /// What was given makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+    /// Something else went wrong.
+    #[error("`{uri}`: {problem}")]
+    Failed {
+        /// The file.
+        uri: Uri,
+        /// What the system says.
+        problem: String,
+    },
+}
+
+impl FileError {
+    /// What the system said about a file.
+    fn from_io(uri: &Uri, error: &std::io::Error) -> Self {
+        use std::io::ErrorKind;
+        let uri = uri.clone();
+        match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => FileError::NotFound(uri),
+            ErrorKind::AlreadyExists => FileError::Exists(uri),
+            ErrorKind::DirectoryNotEmpty => FileError::NotEmpty(uri),
+            ErrorKind::IsADirectory => FileError::Kind {
+                uri,
+                found: "a directory",
+                expected: "a file",
+            },
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                FileError::Forbidden(uri)
+            }
+            kind => FileError::Failed {
+                uri,
+                problem: kind.to_string(),
+            },
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Where a file is: a directory that was granted, and a path from there.
+
+use std::path::{Component, Path, PathBuf};
+
+use agenthost_protocol::uri::Uri;
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
+
+use super::FileError;
+use crate::address::{path_of, uri_of};
+
+/// What may be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// Look at it.
+    Read,
+    /// Change it, and look at it.
+    Write,
+}
+
+/// A directory that was granted, with all that is in it. Or a single file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// The directory.
+    pub uri: Uri,
+    /// What may be done with it.
+    pub access: Access,
+}
+
+/// Opening a pipe must not wait for somebody at the other end.
+const NONBLOCK: i32 = 0o4000;
+
+/// A file in a directory that was granted.
+pub(super) struct Place {
+    pub(super) uri: Uri,
+    pub(super) dir: Dir,
+    /// From the directory; empty for the directory itself.
+    pub(super) path: PathBuf,
+    /// Where the directory is, as it was granted.
+    root: PathBuf,
+}
+
+impl Place {
+    /// Finds the granted directory that a URI is in.
+    pub(super) fn find(roots: &[Root], uri: &Uri, access: Access) -> Result<Self, FileError> {
+        let path = path_of(uri).ok_or_else(|| FileError::Elsewhere(uri.clone()))?;
+        let denied = || FileError::Denied {
+            uri: uri.clone(),
+            access,
+        };
+        let plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
+        if !path.components().all(plain) {
+            return Err(denied());
+        }
+        let granted = roots.iter().filter(|root| root.access >= access);
+        for root in granted.filter_map(|root| path_of(&root.uri)) {
+            // Also by the name that the directory really has.
+            let real = std::fs::canonicalize(&root).unwrap_or_else(|_| root.clone());
+            for root in [root, real] {
+                if let Ok(inside) = path.strip_prefix(&root) {
+                    return Self::open(uri, &root, inside);
+                }
+            }
+        }
+        Err(denied())
+    }
+
+    /// A granted file stands for itself, in the directory that it is in.
+    fn open(uri: &Uri, root: &Path, inside: &Path) -> Result<Self, FileError> {
+        let failed = |error: std::io::Error| FileError::from_io(uri, &error);
+        let (root, path) = match (root.is_dir(), root.parent(), root.file_name()) {
+            (false, Some(parent), Some(name)) if inside.as_os_str().is_empty() => {
+                (parent.to_owned(), PathBuf::from(name))
+            }
+            _ => (root.to_owned(), inside.to_owned()),
+        };
+        let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(failed)?;
+        Ok(Place {
+            uri: uri.clone(),
+            dir,
+            path,
+            root,
+        })
+    }
+
+    /// What the system said about it. A path that leads out of the directory
+    /// is one that was not granted.
+    pub(super) fn failed(&self, access: Access, error: &std::io::Error) -> FileError {
+        let left =
+            error.kind() == std::io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
+        // The system's word for a path that leaves a directory.
+        let crossed = error.raw_os_error() == Some(18);
+        if left || crossed {
+            let uri = self.uri.clone();
+            return FileError::Denied { uri, access };
+        }
+        FileError::from_io(&self.uri, error)
+    }
+
+    /// The path to ask the directory for.
+    pub(super) fn target(&self) -> &Path {
+        if self.path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            &self.path
+        }
+    }
+
+    /// Opens a file to read, if it is one: asked of what was opened.
+    pub(super) fn open_file(&self) -> Result<(File, Metadata), FileError> {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(NONBLOCK);
+        let file = self.dir.open_with(self.target(), &options);
+        let file = file.map_err(|error| self.failed(Access::Read, &error))?;
+        let metadata = file.metadata();
+        let metadata = metadata.map_err(|error| self.failed(Access::Read, &error))?;
+        self.expect_file(&metadata)?;
+        Ok((file, metadata))
+    }
+
+    pub(super) fn expect_file(&self, metadata: &Metadata) -> Result<(), FileError> {
+        if metadata.is_file() {
+            return Ok(());
+        }
+        Err(FileError::Kind {
+            uri: self.uri.clone(),
+            found: kind(metadata),
+            expected: "a file",
+        })
+    }
+
+    /// Where a path from the directory is.
+    pub(super) fn uri_of(&self, path: &Path) -> Option<Uri> {
+        uri_of(&self.root.join(path))
+    }
+}
+
+/// What something is, in words.
+pub(super) fn kind(metadata: &Metadata) -> &'static str {
+    if metadata.is_dir() {
+        "a directory"
+    } else if metadata.is_symlink() {
+        "a link"
+    } else if metadata.is_file() {
+        "a file"
+    } else {
+        "a device, a pipe or a socket"
+    }
+}
+
+/// Changes whenever the content does.
+pub(super) fn etag(metadata: &Metadata) -> String {
+    format!(
+        "{}-{}-{}.{:09}",
+        metadata.ino(),
+        metadata.size(),
+        metadata.mtime(),
+        metadata.mtime_nsec()
+    )
+}

@@ -1,0 +1,169 @@
+//! Changing what is in a file: all of it, or nothing.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+use agenthost_protocol::resource::{ContentEncoding, ResourceWriteMode, ResourceWriteParams};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use cap_std::fs::{Metadata, OpenOptions};
+
+use super::place::{Access, Place, Root, etag};
+use super::read::contents;
+use super::{FileError, Files, LARGEST};
+
+impl Files {
+    /// Writes to a file, and makes it if it is not there (RES-3 to RES-5). The
+    /// new content takes the place of the old at once: nobody sees half of it,
+    /// and if something goes wrong the old one stays.
+    ///
+    /// # Errors
+    ///
+    /// If it may not be written, is no file, is there and should not be, or is
+    /// not as it was.
+    pub fn write(&self, roots: &[Root], params: &ResourceWriteParams) -> Result<(), FileError> {
+        let data = decode(params)?;
+        let mut place = Place::find(roots, &params.uri, Access::Write)?;
+        let writing = self.writing.lock();
+        let _writing = writing.unwrap_or_else(PoisonError::into_inner);
+        let before = self.before(&mut place, params)?;
+        let position = params.position.unwrap_or(0);
+        let mode = params.mode.unwrap_or(ResourceWriteMode::Truncate);
+        let content = match (mode, &before) {
+            (ResourceWriteMode::Truncate, _) if position == 0 => data,
+            (ResourceWriteMode::Append, Some(_)) if position == 0 => {
+                return append(&place, &data);
+            }
+            (mode, before) => {
+                let old = match before {
+                    Some(_) => contents(&place)?,
+                    None => Vec::new(),
+                };
+                splice(&place, mode, position, old, &data)?
+            }
+        };
+        check_size(&place, content.len() as u64)?;
+        replace(&place, &content, before.as_ref())
+    }
+
+    /// What was there before, if anything, and as it has to be. A link is
+    /// followed, as far as it stays inside.
+    fn before(
+        &self,
+        place: &mut Place,
+        params: &ResourceWriteParams,
+    ) -> Result<Option<Metadata>, FileError> {
+        let found = match place.dir.metadata(place.target()) {
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(place.failed(Access::Write, &error)),
+        };
+        if let Some(metadata) = &found {
+            if params.create_only == Some(true) {
+                return Err(FileError::Exists(params.uri.clone()));
+            }
+            place.expect_file(metadata)?;
+            let real = place.dir.canonicalize(place.target());
+            place.path = real.map_err(|error| place.failed(Access::Write, &error))?;
+        }
+        if let Some(wanted) = &params.if_match {
+            let now = found.as_ref().map(etag);
+            if now.as_ref() != Some(wanted) {
+                return Err(FileError::Changed(params.uri.clone()));
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn decode(params: &ResourceWriteParams) -> Result<Vec<u8>, FileError> {
+    match params.encoding {
+        ContentEncoding::Utf8 => Ok(params.data.clone().into_bytes()),
+        ContentEncoding::Base64 => {
+            let decoded = STANDARD.decode(&params.data);
+            decoded.map_err(|_| FileError::Invalid("data: is not base64".to_owned()))
+        }
+    }
+}
+
+fn check_size(place: &Place, size: u64) -> Result<(), FileError> {
+    if size > LARGEST {
+        let uri = place.uri.clone();
+        return Err(FileError::TooLarge { uri, size });
+    }
+    Ok(())
+}
+
+/// The old content with the new data in its place. Positions count bytes.
+fn splice(
+    place: &Place,
+    mode: ResourceWriteMode,
+    position: u64,
+    mut old: Vec<u8>,
+    data: &[u8],
+) -> Result<Vec<u8>, FileError> {
+    let length = old.len();
+    let beyond = || {
+        let uri = &place.uri;
+        let reason = format!("position: `{uri}` has {length} bytes, {position} is beyond them");
+        FileError::Invalid(reason)
+    };
+    let position = usize::try_from(position).map_err(|_| beyond())?;
+    let rest = length.checked_sub(position).ok_or_else(beyond)?;
+    let (at, keeps) = match mode {
+        ResourceWriteMode::Truncate => (position, false),
+        ResourceWriteMode::Insert => (position, true),
+        ResourceWriteMode::Append => (rest, true),
+    };
+    let tail = old.split_off(at);
+    old.extend_from_slice(data);
+    if keeps {
+        old.extend(tail);
+    }
+    Ok(old)
+}
+
+/// Writes at the end, wherever that is by now.
+fn append(place: &Place, data: &[u8]) -> Result<(), FileError> {
+    let failed = |error: std::io::Error| place.failed(Access::Write, &error);
+    let mut options = OpenOptions::new();
+    options.append(true);
+    let mut file = place.dir.open_with(&place.path, &options).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    place.expect_file(&metadata)?;
+    check_size(place, data.len() as u64)?;
+    file.write_all(data).map_err(failed)
+}
+
+/// Puts new content in the place of the old.
+fn replace(place: &Place, content: &[u8], before: Option<&Metadata>) -> Result<(), FileError> {
+    let failed = |error: std::io::Error| place.failed(Access::Write, &error);
+    let aside = aside(&place.path)
+        .ok_or_else(|| FileError::Invalid(format!("`{}` is not the name of a file", place.uri)))?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    let mut file = place.dir.open_with(&aside, &options).map_err(failed)?;
+    let written = (|| {
+        file.write_all(content)?;
+        if let Some(before) = before {
+            file.set_permissions(before.permissions())?;
+        }
+        file.sync_all()?;
+        place.dir.rename(&aside, &place.dir, &place.path)
+    })();
+    written.map_err(|error| {
+        // Nothing half-written stays behind; if that fails, too, the first
+        // error is the one to tell.
+        place.dir.remove_file(&aside).unwrap_or_default();
+        failed(error)
+    })
+}
+
+/// A name beside a file that nobody uses.
+fn aside(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    let short: String = name.chars().take(100).collect();
+    let process = std::process::id();
+    Some(path.with_file_name(format!(".{short}.{process}.agenthost")))
+}
