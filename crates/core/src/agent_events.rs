@@ -1,5 +1,7 @@
 //! What agents do.
 
+use std::collections::BTreeSet;
+
 use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::chat::{
     ChatAction, ErrorPart, PendingMessageKind, PendingMessageRemoved, ResponsePart,
@@ -29,7 +31,9 @@ impl Host {
         out: &mut Effects,
     ) {
         match event {
-            AgentEvent::Opened { tools } => {
+            AgentEvent::Opened { mut tools } => {
+                let mut names = BTreeSet::new();
+                tools.retain(|tool| names.insert(tool.name.clone()));
                 // Opened again after a restart: it has been ready all along.
                 if self.is_creating(session) {
                     self.originate(session, SessionAction::Ready(Ready {}), out);
@@ -112,6 +116,32 @@ impl Host {
         }
     }
 
+    /// Whether the host can do what an agent wants; if not, why.
+    fn makes_sense(&self, chat: &Uri, action: &ChatAction) -> Result<(), String> {
+        let name = match action {
+            ChatAction::ResponsePart(added) if has_its_own_action(&added.part) => {
+                return Err("such a part is added by an action of its own".to_owned());
+            }
+            ChatAction::BackgroundWorkSet(set) => {
+                let session = self.owner(chat);
+                return session.map_or(Ok(()), |session| self.check_background(session, &set.work));
+            }
+            ChatAction::ResponsePart(added) => added.part.key(),
+            ChatAction::ToolCallStart(start) => Some(start.target.tool_call_id.as_str()),
+            _ => None,
+        };
+        // Parts and calls share their names, each is used once (PRT-3, A-24).
+        let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
+        let parts = turn.map(|turn| &turn.response_parts);
+        let used = parts.zip(name).is_some_and(|(parts, name)| {
+            parts.position(name).is_some() || parts.position_of_call(name).is_some()
+        });
+        if used {
+            return Err("its name is in use in this turn".to_owned());
+        }
+        Ok(())
+    }
+
     /// What can be completed at the beginning of a message.
     fn learn_commands(&mut self, session: &Uri, mut commands: Vec<SlashCommand>) {
         if self.sessions.contains_key(session) {
@@ -154,19 +184,7 @@ impl Host {
         if !agents || host || late {
             return;
         }
-        if let ChatAction::ResponsePart(added) = &action
-            && has_its_own_action(&added.part)
-        {
-            out.push(Effect::Discarded {
-                channel: chat.clone(),
-                action: action.info().name,
-                reason: "such a part is added by an action of its own".to_owned(),
-            });
-            return;
-        }
-        if let (ChatAction::BackgroundWorkSet(set), Some(session)) = (&action, self.owner(chat))
-            && let Err(reason) = self.check_background(session, &set.work)
-        {
+        if let Err(reason) = self.makes_sense(chat, &action) {
             out.push(Effect::Discarded {
                 channel: chat.clone(),
                 action: action.info().name,

@@ -145,6 +145,7 @@ impl Host {
         }
         self.remove(chat, out);
         self.sync_waiting(session, chat, out);
+        self.forget_usage(session, chat, out);
     }
 }
 

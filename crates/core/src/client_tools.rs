@@ -190,15 +190,44 @@ impl Host {
         }
     }
 
+    /// Gives the agent what a client brought, once it may be used.
+    pub(crate) fn hand_over_result(
+        &mut self,
+        chat: &Uri,
+        target: &ToolCallTarget,
+        out: &mut Effects,
+    ) {
+        let Some(ToolCall::Completed(call)) = self.call(chat, target) else {
+            return;
+        };
+        // What is not a client's, or waited for a token, the agent did itself.
+        let contributor = call.head.contributor.as_ref();
+        let own = !matches!(contributor, Some(ToolCallContributor::Client(_)));
+        if own && call.result.success {
+            return;
+        }
+        let completed = AgentCommand::ToolCompleted {
+            chat: chat.clone(),
+            turn: target.turn_id.clone(),
+            call: target.tool_call_id.clone(),
+            result: Box::new(call.result.clone()),
+        };
+        self.command(chat, completed, out);
+    }
+
+    /// A call of the running turn.
+    fn call(&self, chat: &Uri, target: &ToolCallTarget) -> Option<&ToolCall> {
+        let turn = self.chat(chat)?.active_turn.as_ref()?;
+        let parts = Some(&turn.response_parts).filter(|_| turn.id == target.turn_id)?;
+        match parts.item(parts.position_of_call(target.tool_call_id.as_str())?)? {
+            ResponsePart::ToolCall(part) => Some(&part.tool_call),
+            _ => None,
+        }
+    }
+
     /// Whether a call runs.
     pub(crate) fn is_running_call(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
-        let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
-        let parts = turn.filter(|turn| turn.id == target.turn_id);
-        let part = parts.and_then(|turn| {
-            let parts = &turn.response_parts;
-            parts.item(parts.position_of_call(target.tool_call_id.as_str())?)
-        });
-        matches!(part, Some(ResponsePart::ToolCall(part)) if matches!(part.tool_call, ToolCall::Running(_)))
+        matches!(self.call(chat, target), Some(ToolCall::Running(_)))
     }
 
     /// Ends a call that did not come off, and says why.

@@ -106,7 +106,7 @@ fn choices(schema: &ConfigPropertySchema) -> impl Iterator<Item = SessionConfigV
     })
 }
 
-fn with_defaults(schema: &SessionConfigSchema, mut values: Object) -> Object {
+pub(crate) fn with_defaults(schema: &SessionConfigSchema, mut values: Object) -> Object {
     for (key, property) in &schema.properties {
         if let (false, Some(default)) = (values.contains_key(key), &property.property.default) {
             values.insert(key.clone(), default.clone());

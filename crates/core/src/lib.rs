@@ -26,6 +26,7 @@ mod directories;
 mod dispatch;
 mod effect;
 mod env;
+mod flags;
 mod handshake;
 mod history;
 mod host;

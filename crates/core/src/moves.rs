@@ -160,6 +160,7 @@ impl Host {
         let provider = source.metadata.provider.clone();
         let directories = source.metadata.working_directories.clone();
         let directories = directories.unwrap_or_default();
+        let config = source.config.clone();
         // A default chat stays where it is (SES-13).
         let fixed = ChatAction::MovableChanged(MovableChanged { movable: false });
         self.originate(chat, fixed, out);
@@ -170,6 +171,7 @@ impl Host {
         }
         let state = SessionState {
             default_chat: Some(chat.clone()),
+            config,
             chats: party.chats.iter().cloned().collect(),
             ..sessions::new_session(env, &session, provider, directories)
         };

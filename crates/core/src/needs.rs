@@ -58,6 +58,11 @@ impl Host {
                         let extent = if whole { Extent::Whole } else { Extent::Tail };
                         let mut channels = vec![params.channel.clone()];
                         channels.extend(attached);
+                        if touches_default(&params.action) {
+                            let session = self.sessions.get(&params.channel);
+                            let default = session.and_then(|summary| summary.default_chat.clone());
+                            channels.extend(default);
+                        }
                         if narrows(&params.action) {
                             channels.extend(self.chats_of(&params.channel));
                         }
@@ -184,6 +189,14 @@ impl Host {
         };
         (channels, extent)
     }
+}
+
+/// Whether an action on a session is one on its default chat, too.
+fn touches_default(action: &ReceivedAction) -> bool {
+    matches!(
+        action,
+        ReceivedAction::Valid(Action::Session(SessionAction::IsArchivedChanged(_)))
+    )
 }
 
 /// Whether an action on a session takes a directory from its chats.

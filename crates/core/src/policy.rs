@@ -6,6 +6,7 @@
 
 mod annotations;
 mod chat;
+mod formats;
 mod input;
 mod root;
 pub(crate) mod session;

@@ -10,13 +10,11 @@ use agenthost_protocol::action::Action;
 use agenthost_protocol::chat::{
     ActiveTurn, Answers, CancellationReason, ChatAction, PendingMessageKind, ResponsePart,
 };
-use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::ids::InputRequestId;
 use agenthost_protocol::root::SessionSummaryChangedParams;
 use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::session::{
-    ChatAdded, ChatUpdated, SessionAction, SessionActivityChanged, SessionIsArchivedChanged,
-    SessionIsReadChanged, SessionSummary, SessionTitleChanged,
+    ChatAdded, ChatUpdated, SessionAction, SessionActivityChanged, SessionSummary,
 };
 use agenthost_protocol::uri::{RootChannel, Uri};
 
@@ -26,9 +24,6 @@ use crate::effect::{Effect, Effects, Write};
 use crate::env::Env;
 use crate::host::Host;
 use crate::summary::{self, ChatChange};
-
-/// Longest title made from a message.
-const TITLE: usize = 60;
 
 impl Host {
     pub(crate) fn react(&mut self, env: &Env, channel: &Uri, action: &Action, out: &mut Effects) {
@@ -65,6 +60,9 @@ impl Host {
             SessionAction::ActiveClientRemoved(removed) => {
                 self.fail_calls_of(env, &removed.client_id, session, out);
                 self.offer_client_tools(session, out);
+            }
+            SessionAction::IsArchivedChanged(change) => {
+                self.archive_default(session, change.is_archived, out);
             }
             SessionAction::ConfigChanged(_) if self.opened.contains(session) => {
                 let config = self
@@ -157,22 +155,16 @@ impl Host {
                 // What it showed before it was asked about again (TOO-8).
                 self.show_workers(chat, &confirmed.target, out);
             }
+            // What waits for an approval is not for the agent to see (TOO-16).
             ChatAction::ToolCallComplete(complete) => {
-                let completed = AgentCommand::ToolCompleted {
-                    chat: chat.clone(),
-                    turn: complete.target.turn_id.clone(),
-                    call: complete.target.tool_call_id.clone(),
-                    result: Box::new(complete.result.clone()),
-                };
-                self.command(chat, completed, out);
+                self.hand_over_result(chat, &complete.target, out);
+            }
+            ChatAction::ToolCallResultConfirmed(confirmed) if confirmed.approved => {
+                self.decide(chat, &confirmed.target, Decision::ResultApproved, out);
+                self.hand_over_result(chat, &confirmed.target, out);
             }
             ChatAction::ToolCallResultConfirmed(confirmed) => {
-                let decision = if confirmed.approved {
-                    Decision::ResultApproved
-                } else {
-                    Decision::ResultDenied
-                };
-                self.decide(chat, &confirmed.target, decision, out);
+                self.decide(chat, &confirmed.target, Decision::ResultDenied, out);
             }
             ChatAction::InputCompleted(completed) => {
                 let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
@@ -274,58 +266,6 @@ impl Host {
             session,
             command: Box::new(command),
         });
-    }
-
-    /// New activity has not been seen by anyone.
-    pub(crate) fn mark_unread(&mut self, chat: &Uri, out: &mut Effects) {
-        let Some(session) = self.owner(chat).cloned() else {
-            return;
-        };
-        let read = self
-            .session(&session)
-            .is_some_and(|session| session.metadata.status.contains(SessionStatus::IS_READ));
-        if read {
-            let unread = SessionAction::IsReadChanged(SessionIsReadChanged { is_read: false });
-            self.originate(&session, unread, out);
-            self.sync_session(&session, out);
-        }
-    }
-
-    /// Who archives the default chat means the session.
-    fn archive_with(&mut self, chat: &Uri, is_archived: bool, out: &mut Effects) {
-        let Some(session) = self.owner(chat).cloned() else {
-            return;
-        };
-        let Some(state) = self.session(&session) else {
-            return;
-        };
-        let is_default = state.default_chat.as_ref() == Some(chat);
-        let already = state.metadata.status.contains(SessionStatus::IS_ARCHIVED);
-        if is_default && already != is_archived {
-            let change = SessionIsArchivedChanged { is_archived };
-            self.originate(&session, SessionAction::IsArchivedChanged(change), out);
-            self.sync_session(&session, out);
-        }
-    }
-
-    /// A session without a title takes it from its first message.
-    fn give_title(&mut self, chat: &Uri, text: &str, out: &mut Effects) {
-        let Some(session) = self.owner(chat).cloned() else {
-            return;
-        };
-        let untitled = self
-            .session(&session)
-            .is_some_and(|session| session.metadata.title.is_empty());
-        let line = text.lines().map(str::trim).find(|line| !line.is_empty());
-        if let (true, Some(line)) = (untitled, line) {
-            let mut title: String = line.chars().take(TITLE).collect();
-            if line.chars().count() > TITLE {
-                title.push('…');
-            }
-            let titled = SessionAction::TitleChanged(SessionTitleChanged { title });
-            self.originate(&session, titled, out);
-            self.sync_session(&session, out);
-        }
     }
 
     /// Brings the session's entry of a chat up to date (CHT-19).

@@ -37,10 +37,10 @@ impl Host {
         out: &mut Effects,
     ) -> Result<(), Failure> {
         let session = params.channel;
+        uris::check_session(&session)?;
         if self.channels.contains_key(&session) {
             return Err(Failure::SessionExists(session));
         }
-        uris::check_session(&session)?;
         let taken = [uris::default_chat(&session), uris::annotations(&session)];
         if taken.iter().any(|uri| self.channels.contains_key(uri)) {
             return Err(Failure::SessionExists(session));
@@ -60,6 +60,7 @@ impl Host {
         if !several {
             directories.truncate(1);
         }
+        directories.iter().try_for_each(uris::check_directory)?;
         let provider = agent.provider.clone();
         let (schema, values) = self.initial_config(&provider, params.config)?;
         let state = new_session(env, &session, provider, directories);

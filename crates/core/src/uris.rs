@@ -53,6 +53,15 @@ pub(crate) fn check(uri: &Uri) -> Result<(), Failure> {
     Err(invalid(uri, &reason))
 }
 
+/// Whether this is an address of a folder: of this machine, and from its top.
+pub(crate) fn check_directory(uri: &Uri) -> Result<(), Failure> {
+    check(uri)?;
+    if uri.as_str().starts_with("file:///") {
+        return Ok(());
+    }
+    Err(invalid(uri, "is not a folder of this machine (file:///…)"))
+}
+
 /// Schemes of the protocol are for what the protocol says.
 fn reserve(uri: &Uri, kind: &str) -> Result<(), Failure> {
     let (scheme, rest) = uri.as_str().split_once(':').unwrap_or_default();
@@ -60,7 +69,11 @@ fn reserve(uri: &Uri, kind: &str) -> Result<(), Failure> {
         .get(..4)
         .is_some_and(|start| start.eq_ignore_ascii_case("ahp-"));
     let nameless = rest.trim_start_matches('/').is_empty();
-    if nameless || ours && scheme != kind {
+    let content = ["file", "http", "https", "mcp", "virtual", "data"];
+    let content = content
+        .iter()
+        .any(|other| scheme.eq_ignore_ascii_case(other));
+    if nameless || content || ours && scheme != kind {
         return Err(invalid(uri, &format!("is not an address of {kind}")));
     }
     Ok(())

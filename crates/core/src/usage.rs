@@ -24,6 +24,21 @@ impl Host {
         self.chat(chat)?.active_turn.as_ref()?.usage.clone()
     }
 
+    /// Forgets the part of a chat that is gone; what it used stays used.
+    pub(crate) fn forget_usage(&mut self, session: &Uri, chat: &Uri, out: &mut Effects) {
+        let Some(mut meta) = self.session(session).and_then(|state| state.meta.clone()) else {
+            return;
+        };
+        let totals = meta
+            .get_mut(TOTALS)
+            .and_then(|totals| totals.get_mut(CHATS));
+        let chats = totals.and_then(Json::as_object_mut);
+        if chats.is_some_and(|chats| chats.remove(chat.as_str()).is_some()) {
+            let changed = SessionAction::MetaChanged(MetaChanged { meta: Some(meta) });
+            self.originate(session, changed, out);
+        }
+    }
+
     /// Counts what a turn has used since it was last looked at.
     pub(crate) fn count_usage(&mut self, chat: &Uri, before: Option<UsageInfo>, out: &mut Effects) {
         let Some(session) = self.owner(chat).cloned() else {
@@ -35,10 +50,6 @@ impl Host {
         let mut meta = state.meta.clone().unwrap_or_default();
         let mut totals = object(meta.remove(TOTALS));
         let mut chats = object(totals.remove(CHATS));
-        chats.retain(|chat, _| {
-            let mut known = state.chats.items();
-            known.any(|known| known.resource.as_str() == chat)
-        });
         let mut of_chat = object(chats.remove(chat.as_str()));
         for counts in [&mut totals, &mut of_chat] {
             add(counts, before.as_ref(), &after);
@@ -64,7 +75,7 @@ fn add(totals: &mut Object, before: Option<&UsageInfo>, after: &UsageInfo) {
         let counted = counted.unwrap_or(0);
         let total = totals.get(name).and_then(Json::as_u64).unwrap_or(0);
         let total = total.saturating_sub(counted);
-        let total = total.saturating_add(now.unwrap_or(counted));
+        let total = total.saturating_add(now.unwrap_or(0));
         totals.insert(name.to_owned(), Json::from(total));
     }
 }

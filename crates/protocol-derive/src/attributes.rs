@@ -22,6 +22,7 @@ pub(crate) struct Member {
     pub(crate) name: Option<String>,
     pub(crate) flatten: bool,
     pub(crate) unknown: bool,
+    pub(crate) no_null: bool,
 }
 
 impl Container {
@@ -63,8 +64,10 @@ impl Member {
                     member.flatten = true;
                 } else if meta.path.is_ident("unknown") {
                     member.unknown = true;
+                } else if meta.path.is_ident("no_null") {
+                    member.no_null = true;
                 } else {
-                    return Err(meta.error("expected `name`, `flatten` or `unknown`"));
+                    return Err(meta.error("expected `name`, `flatten`, `no_null` or `unknown`"));
                 }
                 Ok(())
             })?;

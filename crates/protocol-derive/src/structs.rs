@@ -10,6 +10,8 @@ struct Field<'a> {
     identifier: &'a Ident,
     kind: &'a Type,
     place: Place,
+    /// Whether `null` is refused instead of read as absent.
+    no_null: bool,
 }
 
 /// Where a field stands on the wire.
@@ -92,6 +94,7 @@ fn read<'a>(name: &Ident, container: &Container, fields: &'a Fields) -> Result<V
                 identifier,
                 kind: &field.ty,
                 place,
+                no_null: member.no_null,
             })
         })
         .collect()
@@ -108,8 +111,12 @@ fn decode(fields: &[Field<'_>]) -> TokenStream {
                 let slot =
                     format_ident!("slot_{}", identifier.to_string().trim_start_matches("r#"));
                 slots.push(quote!(let mut #slot = ::std::option::Option::None;));
+                let read = match field.no_null {
+                    true => quote!(read_field_not_null),
+                    false => quote!(read_field),
+                };
                 arms.push(quote! {
-                    #wire => ::agenthost_protocol::wire::read_field(&mut #slot, #wire, value)?,
+                    #wire => ::agenthost_protocol::wire::#read(&mut #slot, #wire, value)?,
                 });
                 values.push(quote! {
                     #identifier: ::agenthost_protocol::wire::take_field(#slot, #wire)?,

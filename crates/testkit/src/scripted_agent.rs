@@ -36,6 +36,7 @@ const COMMANDS: usize = 64;
 /// + LINE   - LINE      only if that was yes, or no
 /// sleep MS             pause                      hang         until it is ended
 /// break                the agent breaks
+/// resumable            the turn fails; what comes after is for when it is resumed
 /// in CHAT LINE         somewhere else
 /// ```
 ///
@@ -92,6 +93,8 @@ impl Agent for ScriptedAgent {
 async fn work(mut session: Session, heard: Arc<Mutex<Vec<String>>>) -> Result<(), String> {
     let mut running: BTreeMap<Uri, mpsc::Sender<AgentCommand>> = BTreeMap::new();
     let mut turns: JoinSet<Result<(), String>> = JoinSet::new();
+    let mut failed = BTreeMap::new();
+    let mut plays = 0;
     loop {
         let command = tokio::select! {
             command = session.commands.recv() => command,
@@ -112,13 +115,13 @@ async fn work(mut session: Session, heard: Arc<Mutex<Vec<String>>>) -> Result<()
                     .send(AgentEvent::Opened { tools: Vec::new() })
                     .await?;
             }
-            AgentCommand::Prompt {
-                chat,
-                turn,
-                message,
-            } => {
+            AgentCommand::Prompt { .. } | AgentCommand::Resume { .. } => {
+                let Some((chat, turn, script)) = script(command, &mut failed) else {
+                    continue;
+                };
                 let (sender, commands) = mpsc::channel(COMMANDS);
                 running.insert(chat.clone(), sender);
+                plays += 1;
                 let play = Play {
                     place: Place {
                         chat,
@@ -127,10 +130,11 @@ async fn work(mut session: Session, heard: Arc<Mutex<Vec<String>>>) -> Result<()
                     turn,
                     commands,
                     events: session.events.clone(),
+                    play: plays,
                     parts: 0,
                     agreed: true,
                 };
-                turns.spawn(async move { play.run(&message.text).await });
+                turns.spawn(async move { play.run(&script).await });
             }
             command => {
                 let turn = command.chat().and_then(|chat| running.get(chat));
@@ -141,6 +145,29 @@ async fn work(mut session: Session, heard: Arc<Mutex<Vec<String>>>) -> Result<()
             }
         }
     }
+}
+
+/// What to play: a message, or what is left of one that failed half-way.
+fn script(
+    command: AgentCommand,
+    failed: &mut BTreeMap<Uri, String>,
+) -> Option<(Uri, TurnId, String)> {
+    let (chat, turn, script) = match command {
+        AgentCommand::Prompt {
+            chat,
+            turn,
+            message,
+        } => (chat, turn, message.text.clone()),
+        AgentCommand::Resume { chat, turn } => {
+            let left = failed.remove(&chat).unwrap_or_default();
+            (chat, turn, left)
+        }
+        _ => return None,
+    };
+    if let Some((_, left)) = script.split_once("resumable") {
+        failed.insert(chat.clone(), left.to_owned());
+    }
+    Some((chat, turn, script))
 }
 
 fn note(heard: &Mutex<Vec<String>>, command: &AgentCommand) {
@@ -155,6 +182,8 @@ struct Play {
     turn: TurnId,
     commands: mpsc::Receiver<AgentCommand>,
     events: Events,
+    /// Which play this is, for names of its own.
+    play: u32,
     parts: u32,
     /// Whether the last answer was yes.
     agreed: bool,
@@ -260,7 +289,7 @@ impl Play {
                 AgentCommand::ToolCompleted { result, .. } => result.success,
                 AgentCommand::Steer { chat, id, .. } => {
                     self.events.send(AgentEvent::Steered { chat, id }).await?;
-                    true
+                    continue;
                 }
                 _ => continue,
             };
@@ -274,7 +303,7 @@ impl Play {
 
     async fn part(&mut self, kind: &str, text: &str) -> Result<(), String> {
         self.parts += 1;
-        let id = format!("part-{}", self.parts);
+        let id = format!("part-{}.{}", self.play, self.parts);
         let part = json!({"part": {"kind": kind, "id": id, "content": ""}});
         self.tell(&format!("chat/responsePart {part}")).await?;
         let name = match kind {

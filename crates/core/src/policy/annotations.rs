@@ -1,5 +1,7 @@
 //! Actions on the annotations of a session.
 
+use std::collections::BTreeSet;
+
 use agenthost_protocol::annotations::{
     Annotation, AnnotationEntry, AnnotationsAction, AnnotationsState,
 };
@@ -59,8 +61,13 @@ fn judge_annotation(
     if annotation.entries.is_empty() {
         return Err(Refusal::Invalid("an annotation has an entry".to_owned()));
     }
+    let mut names = BTreeSet::new();
     for entry in &annotation.entries {
         judge_entry(entry)?;
+        if !names.insert(&entry.id) {
+            let reason = format!("entry `{}` is given twice", entry.id);
+            return Err(Refusal::Invalid(reason));
+        }
     }
     if find(state, &annotation.id).is_ok() {
         return Ok(());

@@ -19,6 +19,9 @@ use crate::turns::elapsed;
 /// turn is set to the host's time.
 const AHEAD: i64 = 60_000;
 
+/// How far behind it may be: a message may have waited for a connection.
+const BEHIND: i64 = 24 * 60 * 60 * 1_000;
+
 /// Most messages that wait in a chat.
 const QUEUE: usize = 100;
 
@@ -161,7 +164,9 @@ fn start_turn(env: &Env, place: &Place<'_>, start: &mut TurnStarted) -> Result<(
         }
     }
     let Millis(started) = start.started_at.to_millis()?;
-    if started > env.now.0 + AHEAD {
+    let ahead = started > env.now.0.saturating_add(AHEAD);
+    let behind = started < env.now.0.saturating_sub(BEHIND);
+    if ahead || behind {
         start.started_at = env.timestamp();
     }
     Ok(())
@@ -257,6 +262,9 @@ fn confirm(
     let editable = call.question.editable == Some(true) && inline;
     if confirmed.edited_tool_input.is_some() && !editable {
         return Err(Refusal::Invalid("the arguments can't be edited".to_owned()));
+    }
+    if let Some(suggestion) = &confirmed.user_suggestion {
+        from_user(suggestion)?;
     }
     if let Some(id) = &confirmed.selected_option_id {
         let mut options = call.question.options.iter().flatten();

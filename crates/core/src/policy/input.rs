@@ -7,7 +7,7 @@ use agenthost_protocol::chat::{
 use agenthost_protocol::ids::{ChoiceId, InputRequestId};
 use agenthost_protocol::number::Number;
 
-use super::unknown;
+use super::{formats, unknown};
 use crate::refusal::Refusal;
 
 /// A draft may be unfinished, but it has to be of the right kind.
@@ -121,7 +121,12 @@ fn satisfies(question: &Question, value: &AnswerValue) -> Result<(), Refusal> {
                 question.min,
                 question.max,
                 "characters",
-            )
+            )?;
+            let format = question.format.as_deref().unwrap_or_default();
+            match formats::check(format, &text.value) {
+                Ok(()) => Ok(()),
+                Err(wanted) => Err(invalid(&question.base, &format!("asks for {wanted}"))),
+            }
         }
         (Question::Number(question), AnswerValue::Number(number)) => {
             in_range(&question.base, number.value, question.min, question.max)
@@ -133,11 +138,11 @@ fn satisfies(question: &Question, value: &AnswerValue) -> Result<(), Refusal> {
             in_range(&question.base, number.value, question.min, question.max)
         }
         (Question::SingleSelect(question), AnswerValue::Selected(chosen)) => {
-            let free = question.allow_freeform_input == Some(true)
-                && chosen
-                    .freeform_values
-                    .as_ref()
-                    .is_some_and(|text| !text.is_empty());
+            let text = chosen.freeform_values.as_ref();
+            let free = text.is_some_and(|text| !text.is_empty());
+            if free && question.allow_freeform_input != Some(true) {
+                return Err(invalid(&question.base, "has no room for text"));
+            }
             if free || offered(&question.options, &chosen.value) {
                 return Ok(());
             }

@@ -9,8 +9,8 @@ use agenthost_protocol::session::{
 };
 use agenthost_protocol::uri::Uri;
 
-use super::{several_directories, unknown};
-use crate::configuration::check_value;
+use super::{check_name, several_directories, unknown};
+use crate::configuration::{check_value, with_defaults};
 use crate::refusal::Refusal;
 use crate::uris;
 
@@ -21,9 +21,9 @@ pub(super) fn judge(
     agent: Option<&AgentInfo>,
     session: &SessionState,
     client: &ClientId,
-    action: SessionAction,
+    mut action: SessionAction,
 ) -> Result<SessionAction, Refusal> {
-    match &action {
+    match &mut action {
         SessionAction::TitleChanged(change) => {
             if change.title.chars().count() > TITLE {
                 let reason = format!("a title has at most {TITLE} characters");
@@ -66,7 +66,13 @@ pub(super) fn judge(
         SessionAction::McpServerStartRequested(request) => known(session, &request.id)?,
         SessionAction::McpServerStopRequested(request) => known(session, &request.id)?,
         SessionAction::McpServerBackgroundRequested(request) => known(session, &request.id)?,
-        SessionAction::ConfigChanged(change) => configurable(session, change)?,
+        SessionAction::ConfigChanged(change) => {
+            configurable(session, change)?;
+            if let (Some(true), Some(config)) = (change.replace, &session.config) {
+                let given = std::mem::take(&mut change.config);
+                change.config = with_defaults(&config.schema, given);
+            }
+        }
         SessionAction::IsReadChanged(_) | SessionAction::IsArchivedChanged(_) => {}
         SessionAction::Ready(_)
         | SessionAction::CreationFailed(_)
@@ -94,6 +100,9 @@ pub(crate) fn check_active_client(client: &ClientId, active: &ActiveClient) -> R
     if active.client_id != *client {
         return Err(Refusal::NotSelf);
     }
+    for tool in &active.tools {
+        check_name("tool", &tool.name)?;
+    }
     let mut names = BTreeSet::new();
     let mut tools = active.tools.iter();
     match tools.find(|tool| !names.insert(&tool.name)) {
@@ -111,7 +120,7 @@ fn is_primary(session: &SessionState, directory: &Uri) -> bool {
 }
 
 fn check_directory(directory: &Uri) -> Result<(), Refusal> {
-    uris::check(directory).map_err(|failure| Refusal::Invalid(failure.to_string()))
+    uris::check_directory(directory).map_err(|failure| Refusal::Invalid(failure.to_string()))
 }
 
 fn known(session: &SessionState, id: &CustomizationId) -> Result<(), Refusal> {

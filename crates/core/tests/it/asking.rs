@@ -239,3 +239,69 @@ fn a_client_declines_a_tool_it_does_not_know() {
         "#]],
     );
 }
+
+/// TOO-16: what a client brought and nobody has approved, the agent does not
+/// see; and names are used once in a turn (PRT-3).
+#[test]
+fn a_result_that_waits_is_not_handed_over() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1 {"activeClient": {"clientId": "a", "tools": [{"name": "look"}]}}
+        - c1 starts t1
+        - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "c1", "toolName": "look", "displayName": "Look", "contributor": {"kind": "client", "clientId": "a"}}
+        - agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "c1", "invocationMessage": "Looking", "confirmed": "not-needed"}
+        - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "c2", "toolName": "look", "displayName": "Look", "contributor": {"kind": "client", "clientId": "a"}}
+        - agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "c2", "invocationMessage": "Looking", "confirmed": "not-needed"}
+        agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "c1", "toolName": "look", "displayName": "Look"}
+        agent s1 chat/responsePart {"turnId": "t1", "part": {"kind": "markdown", "id": "c1", "content": "x"}}
+        c1 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "c1", "requiresResultConfirmation": true, "result": {"success": true, "pastTenseMessage": "Looked"}}
+        c1 ! s1.chat chat/toolCallResultConfirmed {"turnId": "t1", "toolCallId": "c1", "approved": true}
+        c1 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "c2", "requiresResultConfirmation": true, "result": {"success": true, "pastTenseMessage": "Looked"}}
+        c1 ! s1.chat chat/toolCallResultConfirmed {"turnId": "t1", "toolCallId": "c2", "approved": false}
+        "#,
+        expect![[r#"
+            agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "c1", "toolName": "look", "displayName": "Look"}
+                discarded s1.chat chat/toolCallStart: its name is in use in this turn
+            agent s1 chat/responsePart {"turnId": "t1", "part": {"kind": "markdown", "id": "c1", "content": "x"}}
+                discarded s1.chat chat/responsePart: its name is in use in this turn
+            c1 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "c1", "requiresResultConfirmation": true, "result": {"success": true, "pastTenseMessage": "Looked"}}
+                nothing
+            c1 ! s1.chat chat/toolCallResultConfirmed {"turnId": "t1", "toolCallId": "c1", "approved": true}
+                agent s1: decide c1 ResultApproved
+                agent s1: completed c1 true
+            c1 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "c2", "requiresResultConfirmation": true, "result": {"success": true, "pastTenseMessage": "Looked"}}
+                nothing
+            c1 ! s1.chat chat/toolCallResultConfirmed {"turnId": "t1", "toolCallId": "c2", "approved": false}
+                agent s1: decide c2 ResultDenied
+        "#]],
+    );
+}
+
+/// A-12: a session and its default chat are archived together, and no other
+/// chat with them.
+#[test]
+fn a_session_is_archived_with_its_default_chat() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 createChat s1 {"chat": "ahp-chat:/1"}
+        - quiet
+        - c1 subscribe s1
+        c1 ! s1.chat chat/isArchivedChanged {"isArchived": true}
+        c1 ! s1 session/isArchivedChanged {"isArchived": false}
+        c1 ! ahp-chat:/1 chat/isArchivedChanged {"isArchived": true}
+        "#,
+        expect![[r#"
+            c1 ! s1.chat chat/isArchivedChanged {"isArchived": true}
+                c1: 5 s1 session/chatUpdated {"changes":{"status":65},"chat":"s1.chat"}
+                c1: 6 s1 session/isArchivedChanged {"isArchived":true}
+            c1 ! s1 session/isArchivedChanged {"isArchived": false}
+                c1: 7 s1 by a session/isArchivedChanged {"isArchived":false}
+                c1: 9 s1 session/chatUpdated {"changes":{"status":1},"chat":"s1.chat"}
+            c1 ! ahp-chat:/1 chat/isArchivedChanged {"isArchived": true}
+                c1: 11 s1 session/chatUpdated {"changes":{"status":65},"chat":"ahp-chat:/1"}
+        "#]],
+    );
+}

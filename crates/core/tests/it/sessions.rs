@@ -156,7 +156,7 @@ fn addresses_of_others_are_not_given_away() {
             c1 createSession ahp-session:/
                 c1: error -32602 `ahp-session:/` is not an address of ahp-session
             c1 createSession ahp-root://
-                c1: error -32003 there is a session `ahp-root://` already
+                c1: error -32602 `ahp-root://` is not an address of ahp-session
             c1 createChat s1 {"chat": "ahp-terminal:/x/1"}
                 c1: error -32602 `ahp-terminal:/x/1` is not an address of ahp-chat
             c1 createChat s1 {"chat": "ahp-session:/s2"}

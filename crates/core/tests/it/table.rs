@@ -82,6 +82,7 @@ const ROWS: &[Row] = &[
         refused: &[
             (r#"{"activeClient": {"clientId": "b", "tools": []}}"#, "a client can only do this for itself"),
             (r#"{"activeClient": {"clientId": "a", "tools": [{"name": "x"}, {"name": "x"}]}}"#, "tool `x` is given twice"),
+            (r#"{"activeClient": {"clientId": "a", "tools": [{"name": ""}]}}"#, "the name of a tool has 1 to 200 bytes"),
             (r#"{"activeClient": {"clientId": "a", "tools": [], "customizations": [{"type": "directory", "id": "d", "uri": "file:///d", "name": "d"}]}}"#,
                 "action.activeClient.customizations[0].type: expected `plugin`, found \"directory\""),
         ] },
@@ -90,7 +91,10 @@ const ROWS: &[Row] = &[
         refused: &[(r#"{"clientId": "b"}"#, "a client can only do this for itself")] },
     Row { action: "session/workingDirectorySet", scene: Scene::Roaming, channel: "s1",
         accepted: &[r#"{"directory": "file:///c"}"#, r#"{"directory": "file:///a"}"#],
-        refused: &[(r#"{"directory": "nowhere"}"#, "`nowhere` is not an absolute URI of at most 2048 bytes")] },
+        refused: &[
+            (r#"{"directory": "nowhere"}"#, "`nowhere` is not an absolute URI of at most 2048 bytes"),
+            (r#"{"directory": "http://x"}"#, "`http://x` is not a folder of this machine (file:///…)"),
+        ] },
     Row { action: "session/workingDirectorySet", scene: Scene::Ready, channel: "s1",
         accepted: &[],
         refused: &[(r#"{"directory": "file:///c"}"#, "the agent does not support several working directories")] },
@@ -174,7 +178,10 @@ const ROWS: &[Row] = &[
         accepted: &[], refused: &[(r#"{"turnId": "t"}"#, "turn `t` is in progress")] },
     Row { action: "chat/truncated", scene: Scene::Over, channel: CHAT,
         accepted: &[r#"{"turnId": "t"}"#, r#"{}"#],
-        refused: &[(r#"{"turnId": "x"}"#, "there is no turn `x`")] },
+        refused: &[
+            (r#"{"turnId": "x"}"#, "there is no turn `x`"),
+            (r#"{"turnId": null}"#, "action.turnId: expected a value, or no field at all, found null"),
+        ] },
     Row { action: "chat/truncated", scene: Scene::Worker, channel: "ahp-chat:/w",
         accepted: &[], refused: &[(r#"{}"#, "this chat can only be watched")] },
     Row { action: "chat/toolCallConfirmed", scene: Scene::Busy, channel: CHAT,
@@ -191,6 +198,7 @@ const ROWS: &[Row] = &[
             (r#"{"turnId": "t", "toolCallId": "other", "approved": false}"#, "tool call `other` does not wait for this"),
             (r#"{"turnId": "t", "toolCallId": "asks", "approved": true, "editedToolInput": "x"}"#, "the arguments can't be edited"),
             (r#"{"turnId": "t", "toolCallId": "asks", "approved": true, "selectedOptionId": "x"}"#, "there is no option `x`"),
+            (r#"{"turnId": "t", "toolCallId": "asks", "approved": false, "userSuggestion": {"text": "x", "origin": {"kind": "agent"}}}"#, "a client can only send messages of kind `user`"),
             (r#"{"turnId": "t", "toolCallId": "asks", "approved": true, "selectedOptionId": "no"}"#, "the option and the decision contradict each other"),
         ] },
     Row { action: "chat/toolCallResultConfirmed", scene: Scene::Busy, channel: CHAT,
@@ -305,6 +313,7 @@ const ROWS: &[Row] = &[
         refused: &[
             (r#"{"annotation": {"id": "n", "origin": {"session": "ahp-session:/s1", "chat": "ahp-chat:/1", "turnId": "t"}, "resource": "file:///f", "resolved": false, "entries": []}}"#, "an annotation has an entry"),
             (r#"{"annotation": {"id": "n", "origin": {"session": "ahp-session:/s1", "chat": "ahp-chat:/1", "turnId": "t"}, "resource": "file:///f", "resolved": true, "entries": [{"id": "e", "text": "x"}]}}"#, "a new annotation is not resolved"),
+            (r#"{"annotation": {"id": "n", "origin": {"session": "ahp-session:/s1"}, "resource": "file:///f", "resolved": false, "entries": [{"id": "e", "text": "x"}, {"id": "e", "text": "y"}]}}"#, "entry `e` is given twice"),
             (r#"{"annotation": {"id": "n", "origin": {"session": "ahp-session:/s2", "chat": "ahp-chat:/1", "turnId": "t"}, "resource": "file:///f", "resolved": false, "entries": [{"id": "e", "text": "x"}]}}"#, "origin.session is not the session of this channel"),
         ] },
     Row { action: "annotations/updated", scene: Scene::Annotated, channel: "ahp-session:/s1/annotations",

@@ -227,7 +227,7 @@ fn usage_adds_up() {
             agent s1 in ahp-chat:/1 chat/usage {"turnId": "t1", "usage": {"inputTokens": 100, "cacheReadTokens": 5}}
                 c1: 16 s1 session/metaChanged {"_meta":{"agenthost.usage":{"inputTokens":115,"outputTokens":2,"cacheReadTokens":5,"chats":{"s1.chat":{"inputTokens":15,"outputTokens":2,"cacheReadTokens":0},"ahp-chat:/1":{"inputTokens":100,"outputTokens":0,"cacheReadTokens":5}}}}}
             agent s1 chat/usage {"turnId": "t2", "usage": {"outputTokens": 3}}
-                c1: 23 s1 session/metaChanged {"_meta":{"agenthost.usage":{"inputTokens":115,"outputTokens":5,"cacheReadTokens":5,"chats":{"s1.chat":{"inputTokens":15,"outputTokens":5,"cacheReadTokens":0}}}}}
+                c1: 24 s1 session/metaChanged {"_meta":{"agenthost.usage":{"inputTokens":115,"outputTokens":5,"cacheReadTokens":5,"chats":{"s1.chat":{"inputTokens":15,"outputTokens":5,"cacheReadTokens":0}}}}}
         "#]],
     );
 }

@@ -216,6 +216,7 @@ async fn questions_and_client_tools_are_answered() {
         chat/usage {"usage": {"inputTokens": 7, "outputTokens": 3}}
         steered nothing
         resumable
+        say and on it goes
     "#;
     let turn = stage.play("t", script, |action| match action {
         StateAction::ChatInputRequested(_) => Some(json!({"type": "chat/inputCompleted", "requestId": "q", "response": "accept", "answers": {"name": {"state": "submitted", "value": {"kind": "text", "value": "Ada"}}}})),
@@ -244,7 +245,14 @@ async fn questions_and_client_tools_are_answered() {
         .mirror
         .until(|action| matches!(action, StateAction::ChatTurnResume(_)))
         .await;
-    assert!(stage.mirror.json()["activeTurn"]["id"] == "t");
+    stage.mirror.until_end().await;
+    let turns = stage.mirror.json()["turns"].clone();
+    let parts = turns[0]["responseParts"].as_array().unwrap();
+    let last = parts.last().unwrap();
+    assert_eq!(
+        (&turns[0]["state"], &last["content"]),
+        (&json!("complete"), &json!("and on it goes\n"))
+    );
     stage.server.stop().await.unwrap();
 }
 

@@ -123,6 +123,7 @@ pub struct TurnResume {
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct Truncated {
     /// The last turn to keep; absent means none.
+    #[wire(no_null)]
     pub turn_id: Option<TurnId>,
 }
 
