@@ -1,23 +1,21 @@
 //! `agenthost attach`: take part in a session, line by line.
 
+mod lines;
+
 use std::process::ExitCode;
+use std::time::Duration;
 
 use agenthost_client::{Client, Update};
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::chat::{
-    ChatAction, ChatState, PendingMessageKind, PendingMessageSet, TurnCancelled,
-};
-use agenthost_protocol::ids::{PendingMessageId, TurnId};
-use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::ListSessionsParams;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use anyhow::{Context, bail};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::output;
-use crate::place::{Attached, Place, unique};
+use crate::place::{Attached, Place};
 use crate::run::folder;
-use crate::talk::ask::{Asker, DECLINE, Taken};
+use crate::talk::ask::Asker;
 use crate::talk::show::Show;
 use crate::talk::{self, Typed};
 
@@ -47,19 +45,11 @@ Examples:
   agenthost attach --new            a new one, in this folder
   agenthost attach 6314fd6f         the session whose address ends or begins so";
 
-const HELP: &[&str] = &[
-    "a line is a message; while a turn runs, it is queued",
-    "y, n or a number answers the question that is open; text, if it asks for text",
-    "/decline      declines to answer what the agent asks",
-    "/steer TEXT   says something to the running turn",
-    "/cancel       ends the running turn (so does Ctrl-C)",
-    "//NAME        a command of the agent, if it has one of this name",
-    "/help         this",
-    "/quit         leaves; the session goes on (so does the end of input)",
-];
+/// How long to wait for a host that is gone: a person can leave any time.
+const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let mut attached = Attached::to(&arguments.place).await?;
+    let mut attached = Attached::to(&arguments.place, PATIENCE).await?;
     let result = talk(&mut attached.client, &arguments).await;
     attached.leave().await?;
     result?;
@@ -89,130 +79,50 @@ async fn talk(client: &mut Client, arguments: &Arguments) -> anyhow::Result<()> 
         if let Some(ChannelState::Chat(state)) = client.confirmed(&chat) {
             asker.look(state);
         }
-        asker.prompt();
+        if asker.was_withdrawn() {
+            show.remark("somebody else has answered")?;
+        }
+        asker.prompt(&mut show)?;
         tokio::select! {
             update = client.next() => {
                 let update = update?;
                 if let Update::Rejected { reason, .. } = &update {
                     asker.refused();
-                    output::note(&format!("refused: {reason}"));
+                    show.remark(&format!("refused: {reason}"))?;
                 }
                 show.update(client, &update).await?;
             }
-            line = typed.next(), if !asker.is_waiting() => {
+            line = typed.next(), if !asker.is_waiting() || client.is_lost() => {
                 let Some(line) = line else {
-                    return show.finish();
+                    return leave(client, show);
                 };
-                match typed_line(client, &chat, &mut asker, line.trim())? {
-                    Wish::Nothing => {}
-                    Wish::Leave => return show.finish(),
-                    Wish::Do(action) => {
-                        client.dispatch(&chat, *action).await?;
-                    }
+                let wish = lines::understand(client, &chat, &mut asker, line.trim())?;
+                for note in wish.notes {
+                    show.remark(&note)?;
                 }
-            }
-            _ = interrupt.recv() => match cancel(client, &chat) {
-                Some(action) => {
+                for action in wish.actions {
                     client.dispatch(&chat, action).await?;
                 }
-                None => return show.finish(),
+                if wish.leaves {
+                    return leave(client, show);
+                }
+            }
+            _ = interrupt.recv() => match lines::cancel(client, &chat) {
+                Some(action) if !client.is_lost() => {
+                    client.dispatch(&chat, action).await?;
+                }
+                _ => return leave(client, show),
             },
         }
     }
 }
 
-/// What a person wants.
-enum Wish {
-    Nothing,
-    Leave,
-    Do(Box<ChatAction>),
-}
-
-fn typed_line(client: &Client, chat: &Uri, asker: &mut Asker, line: &str) -> anyhow::Result<Wish> {
-    let command = line.starts_with('/') && line != DECLINE;
-    if asker.is_asking() && !command {
-        // A question that any text answers takes no messages.
-        match asker.take(line) {
-            Taken::Answer(answer) => return Ok(Wish::Do(answer)),
-            Taken::Unclear if asker.takes_any_text() => return Ok(Wish::Nothing),
-            Taken::Unclear => {}
-        }
+/// Goes, and says so if something that was typed has not been sent.
+fn leave(client: &Client, mut show: Show) -> anyhow::Result<()> {
+    if client.is_lost() && client.unsent() > 0 {
+        show.remark("the host is gone: what was typed last was not sent")?;
     }
-    if line.is_empty() {
-        return Ok(Wish::Nothing);
-    }
-    let text = line;
-    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-    let action = match word {
-        "/quit" => return Ok(Wish::Leave),
-        "/help" => {
-            for line in HELP {
-                output::note(line);
-            }
-            return Ok(Wish::Nothing);
-        }
-        "/cancel" => match cancel(client, chat) {
-            Some(action) => action,
-            None => {
-                output::note("nothing runs");
-                return Ok(Wish::Nothing);
-            }
-        },
-        "/steer" => pending(PendingMessageKind::Steering, rest)?,
-        DECLINE => {
-            output::note("no question is open");
-            return Ok(Wish::Nothing);
-        }
-        other if is_command(other) => {
-            output::note(
-                "there is no such command; /help names them, and // begins one for the agent",
-            );
-            return Ok(Wish::Nothing);
-        }
-        _ => {
-            // Two slashes: one for us, one for the agent.
-            let line = line.strip_prefix('/').filter(|_| line.starts_with("//"));
-            let text = line.unwrap_or(text);
-            if running(client, chat).is_some() {
-                output::note("queued: it goes when the turn is over");
-                pending(PendingMessageKind::Queued, text)?
-            } else {
-                talk::turn(TurnId::from(unique()?), text)
-            }
-        }
-    };
-    Ok(Wish::Do(Box::new(action)))
-}
-
-/// Whether a word is meant as a command: a slash, and no path.
-fn is_command(word: &str) -> bool {
-    word.strip_prefix('/')
-        .is_some_and(|name| !name.contains('/'))
-}
-
-fn pending(kind: PendingMessageKind, text: &str) -> anyhow::Result<ChatAction> {
-    Ok(ChatAction::PendingMessageSet(PendingMessageSet {
-        kind,
-        id: PendingMessageId::from(unique()?),
-        message: talk::message(text),
-    }))
-}
-
-fn cancel(client: &Client, chat: &Uri) -> Option<ChatAction> {
-    let turn_id = running(client, chat)?;
-    Some(ChatAction::TurnCancelled(TurnCancelled {
-        turn_id,
-        duration: Millis(0),
-        meta: None,
-    }))
-}
-
-fn running(client: &Client, chat: &Uri) -> Option<TurnId> {
-    let ChannelState::Chat(state) = client.state(chat)? else {
-        return None;
-    };
-    let state: &ChatState = state;
-    Some(state.active_turn.as_ref()?.id.clone())
+    show.finish()
 }
 
 /// The session that is meant.

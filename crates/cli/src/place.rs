@@ -11,6 +11,9 @@ use anyhow::Context;
 
 use crate::config::{self, FileConfig};
 
+/// How long most commands wait for a host that is gone.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
 /// What every command that needs a host can be told.
 #[derive(clap::Args, Default)]
 pub(crate) struct Place {
@@ -53,10 +56,11 @@ pub(crate) struct Attached {
 }
 
 impl Attached {
-    /// Attaches to the host that runs, or starts one for the time.
-    pub(crate) async fn to(place: &Place) -> anyhow::Result<Self> {
+    /// Attaches to the host that runs, or starts one for the time. If it is
+    /// lost later, it is waited for as long as there is patience.
+    pub(crate) async fn to(place: &Place, patience: Duration) -> anyhow::Result<Self> {
         let settings = place.settings()?;
-        let hello = hello(Duration::from_secs(30))?;
+        let hello = hello(patience)?;
         let file = settings.data_directory.join(HOST_FILE);
         let connected = Client::connect(&Address::ReadyFile(file), hello.clone()).await;
         let problem = match connected {

@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::output;
-use crate::place::{Attached, Place};
+use crate::place::{Attached, PATIENCE, Place};
 use crate::talk::ask::{Asker, Taken};
 use crate::talk::show::{Ended, Show};
 use crate::talk::{self, Typed};
@@ -54,7 +54,7 @@ Examples:
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let directory = folder(arguments.cwd.as_deref())?;
-    let mut attached = Attached::to(&arguments.place).await?;
+    let mut attached = Attached::to(&arguments.place, PATIENCE).await?;
     let ended = turn(&mut attached.client, &arguments, &directory).await;
     attached.leave().await?;
     Ok(match ended? {
@@ -109,7 +109,7 @@ async fn turn(
             client.dispatch(&chat, agreed).await?;
             continue;
         }
-        asker.prompt();
+        asker.prompt(&mut show)?;
         let update = tokio::select! {
             update = client.next() => update?,
             line = typed.next(), if asker.is_asking() => {

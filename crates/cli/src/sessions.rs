@@ -8,7 +8,7 @@ use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::RootChannel;
 
 use crate::output;
-use crate::place::{Attached, Place};
+use crate::place::{Attached, PATIENCE, Place};
 
 /// List the sessions, the latest first
 #[derive(clap::Args)]
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let mut attached = Attached::to(&arguments.place).await?;
+    let mut attached = Attached::to(&arguments.place, PATIENCE).await?;
     let mut cursor = None;
     let mut count = 0;
     loop {

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -17,6 +18,9 @@ const IN_MEMORY: usize = 4 * 1024 * 1024;
 
 /// Bytes that are read back from the file at a time.
 const PIECE: usize = 256 * 1024;
+
+/// How long to wait until all is out.
+const SETTLE: Duration = Duration::from_secs(1);
 
 /// Output on its way to stdout.
 pub(crate) struct Spool {
@@ -40,6 +44,8 @@ struct State {
     file: Option<File>,
     read: u64,
     written: u64,
+    /// Whether a piece is being written.
+    writing: bool,
     /// No more will come.
     finished: bool,
     /// Why no more can go.
@@ -74,8 +80,21 @@ impl Spool {
         } else {
             state.spill(text.as_bytes())?;
         }
-        self.shared.changed.notify_one();
+        self.shared.changed.notify_all();
         Ok(())
+    }
+
+    /// Waits a moment until all that was put out is out, so that what is said
+    /// elsewhere comes after it.
+    pub(crate) fn settle(&self) {
+        let state = self.shared.lock();
+        let open = |state: &mut State| {
+            let waits = !state.memory.is_empty() || state.read < state.written;
+            (waits || state.writing) && state.broken.is_none()
+        };
+        // If it takes longer than that, somebody has stopped the terminal.
+        let settled = self.shared.changed.wait_timeout_while(state, SETTLE, open);
+        drop(settled);
     }
 
     /// Waits until nobody reads stdout any more.
@@ -97,7 +116,7 @@ impl Spool {
 impl Spool {
     fn drain(&mut self) {
         self.shared.lock().finished = true;
-        self.shared.changed.notify_one();
+        self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
             // If it broke, stdout is broken.
             drop(thread.join());
@@ -133,14 +152,18 @@ impl Shared {
                     }
                 }
             };
+            state.writing = true;
             drop(state);
             let mut stdout = io::stdout().lock();
             let written = piece.and_then(|piece| stdout.write_all(&piece));
             if let Err(error) = written.and_then(|()| stdout.flush()) {
                 self.lock().broken = Some(error);
                 self.closed.notify_one();
+                self.changed.notify_all();
                 return;
             }
+            self.lock().writing = false;
+            self.changed.notify_all();
         }
     }
 }

@@ -18,6 +18,7 @@ use agenthost_protocol::version::Version;
 use agenthost_protocol::wire::{DecodeError, Document, Limits, ParseError, Wire};
 
 use crate::ahead::{Ahead, Astray, Pending, TooFarAhead};
+use crate::resume::Outage;
 use crate::transport::{Address, Transport, TransportError};
 
 /// Most updates that are put aside while a request waits for its answer.
@@ -83,6 +84,10 @@ pub enum Update {
     },
     /// Something that is no state.
     Notification(Box<HostNotification>),
+    /// The connection was lost. Whoever goes on asking comes back.
+    Lost,
+    /// It is there again; what was missed follows.
+    Back,
     /// The connection was lost and is there again, and too much was missed to
     /// be told one by one.
     Caught {
@@ -106,6 +111,8 @@ pub struct Client {
     pub(crate) seen: ServerSeq,
     /// What came while something else was waited for.
     pub(crate) aside: VecDeque<Update>,
+    /// While the connection is lost.
+    pub(crate) outage: Option<Outage>,
 }
 
 impl std::fmt::Debug for Client {
@@ -130,6 +137,7 @@ impl Client {
             mirror: BTreeMap::new(),
             seen: ServerSeq(0),
             aside: VecDeque::new(),
+            outage: None,
         };
         let subscriptions = client.hello.subscriptions.clone();
         client.initialize(subscriptions).await?;
@@ -158,9 +166,11 @@ impl Client {
     /// Asks something and waits for the answer. What else comes meanwhile is
     /// put aside for [`Client::next`].
     pub async fn request<C: Command>(&mut self, command: C) -> Result<C::Result, ClientError> {
+        self.resume().await?;
         match self.ask(command).await {
             Err(ClientError::Transport(lost)) => {
-                self.resume(lost).await?;
+                self.lose(lost);
+                self.resume().await?;
                 Err(ClientError::Interrupted)
             }
             answered => answered,
@@ -213,7 +223,8 @@ impl Client {
     }
 
     /// Wants something to happen. In a channel that is followed it shows at
-    /// once; whether it did happen, an update tells.
+    /// once; whether it did happen, an update tells. While the connection is
+    /// lost it waits, and nobody for it.
     pub async fn dispatch(
         &mut self,
         channel: &Uri,
@@ -222,12 +233,24 @@ impl Client {
         self.dispatched += 1;
         let client_seq = ClientSeq(self.dispatched);
         let action = action.into();
-        if let Some(ahead) = self.mirror.get_mut(channel) {
+        let ahead = self.mirror.get_mut(channel);
+        let followed = ahead.is_some();
+        if let Some(ahead) = ahead {
             ahead.dispatch(client_seq, action.clone())?;
         }
+        // What is followed is sent when the host is back.
+        if followed && self.outage.is_some() {
+            return Ok(client_seq);
+        }
+        self.resume().await?;
         match self.send(channel, client_seq, action).await {
-            // What is followed is sent again; for what is not, nobody knows.
-            Err(ClientError::Transport(lost)) => self.resume(lost).await?,
+            Err(ClientError::Transport(lost)) => {
+                self.lose(lost);
+                // For what is not followed, nobody knows.
+                if !followed {
+                    self.resume().await?;
+                }
+            }
             sent => sent?,
         }
         Ok(client_seq)
@@ -255,19 +278,42 @@ impl Client {
             if let Some(update) = self.aside.pop_front() {
                 return Ok(update);
             }
+            if let Some(outage) = &mut self.outage {
+                if !std::mem::replace(&mut outage.told, true) {
+                    return Ok(Update::Lost);
+                }
+                self.resume().await?;
+                continue;
+            }
             let text = match self.transport.next().await {
                 Ok(text) => text,
                 Err(lost) => {
-                    self.resume(lost).await?;
+                    self.lose(lost);
                     continue;
                 }
             };
             let document = Document::parse(&text, Limits::STATE)?;
             let message = Message::decode(&document)?;
-            if let Some(update) = self.take(message).await? {
-                return Ok(update);
+            match self.take(message).await {
+                Ok(Some(update)) => return Ok(update),
+                Ok(None) => {}
+                Err(ClientError::Transport(lost)) => self.lose(lost),
+                Err(error) => return Err(error),
             }
         }
+    }
+
+    /// How many actions of ours the host has not spoken of.
+    pub fn unsent(&self) -> usize {
+        self.mirror
+            .values()
+            .map(|ahead| ahead.pending().len())
+            .sum()
+    }
+
+    /// Whether the connection is lost at the moment.
+    pub fn is_lost(&self) -> bool {
+        self.outage.is_some()
     }
 
     /// The state of a channel that is followed, with what we did ahead of the

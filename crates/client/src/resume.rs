@@ -14,23 +14,59 @@ use crate::transport::{Transport, TransportError};
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// The time while the connection is lost. It lasts until the client has caught
+/// up, also when whoever waits for that gives up half-way and asks again.
+#[derive(Debug)]
+pub(crate) struct Outage {
+    /// What was wrong at first.
+    error: TransportError,
+    /// When to give up.
+    until: Instant,
+    /// How long to wait before the next try.
+    pause: Duration,
+    /// Whether the one who asks for updates knows.
+    pub(crate) told: bool,
+}
+
 impl Client {
-    /// Comes back after the connection was lost, and catches up: what was
-    /// missed is put aside as updates.
-    pub(crate) async fn resume(&mut self, lost: TransportError) -> Result<(), ClientError> {
-        let deadline = Instant::now() + self.hello.patience;
-        let mut pause = FIRST_PAUSE;
-        loop {
-            match self.catch_up().await {
-                Ok(()) => return Ok(()),
-                Err(ClientError::Transport(_)) if Instant::now() + pause < deadline => {
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+    /// The connection is lost.
+    pub(crate) fn lose(&mut self, error: TransportError) {
+        self.outage = Some(Outage {
+            error,
+            until: Instant::now() + self.hello.patience,
+            pause: FIRST_PAUSE,
+            told: false,
+        });
+    }
+
+    /// Comes back if the connection was lost, and catches up: what was missed
+    /// is put aside as updates.
+    pub(crate) async fn resume(&mut self) -> Result<(), ClientError> {
+        while self.outage.is_some() {
+            let tried = self.catch_up().await;
+            let Some(outage) = &mut self.outage else {
+                break;
+            };
+            match tried {
+                Ok(()) => {
+                    if outage.told {
+                        self.aside.push_front(Update::Back);
+                    }
+                    self.outage = None;
                 }
-                Err(ClientError::Transport(_)) => return Err(lost.into()),
+                Err(ClientError::Transport(_)) if Instant::now() + outage.pause < outage.until => {
+                    let pause = outage.pause;
+                    outage.pause = (pause * 2).min(LONGEST_PAUSE);
+                    tokio::time::sleep(pause).await;
+                }
+                Err(ClientError::Transport(again)) => {
+                    let first = self.outage.take().map(|outage| outage.error);
+                    return Err(first.unwrap_or(again).into());
+                }
                 Err(other) => return Err(other),
             }
         }
+        Ok(())
     }
 
     async fn catch_up(&mut self) -> Result<(), ClientError> {

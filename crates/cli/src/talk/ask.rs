@@ -9,6 +9,7 @@ use confirm::{Confirmation, ResultConfirmation};
 pub(crate) use form::DECLINE;
 use form::Form;
 
+use super::show::Show;
 use crate::output;
 
 /// Asks what a chat waits for, one thing after the other. What is asked is
@@ -20,6 +21,12 @@ pub(crate) struct Asker {
     shown: bool,
     /// What was answered, until the host has said what it thinks of it.
     answered: Option<Asked>,
+    /// Whether something that was asked is not any more, because somebody else
+    /// has answered.
+    withdrawn: bool,
+    /// Whether that was since the last line was typed: it may be meant as the
+    /// answer.
+    missed: bool,
 }
 
 /// Something that is asked.
@@ -61,9 +68,23 @@ impl Asker {
         }
         self.answered = None;
         if open != self.open {
+            let withdrawn = self.shown && self.open.is_some() && chat.active_turn.is_some();
+            self.withdrawn |= withdrawn;
+            self.missed |= withdrawn;
             self.shown = false;
             self.open = open;
         }
+    }
+
+    /// Whether what was asked last was answered elsewhere; told once.
+    pub(crate) fn was_withdrawn(&mut self) -> bool {
+        std::mem::take(&mut self.withdrawn)
+    }
+
+    /// Whether a line is an answer that comes too late.
+    pub(crate) fn is_late(&mut self, line: &str) -> bool {
+        let missed = std::mem::take(&mut self.missed);
+        missed && (form::yes_or_no(line).is_some() || line.parse::<usize>().is_ok())
     }
 
     /// The host did not take an answer: it is asked again.
@@ -81,15 +102,10 @@ impl Asker {
         self.open.is_some()
     }
 
-    /// Whether any text can be an answer, also none.
-    pub(crate) fn takes_any_text(&self) -> bool {
-        matches!(&self.open, Some(Asked::Form(form)) if form.takes_any_text())
-    }
-
     /// Says what is asked, once.
-    pub(crate) fn prompt(&mut self) {
+    pub(crate) fn prompt(&mut self, show: &mut Show) -> anyhow::Result<()> {
         let Some(open) = self.open.as_ref().filter(|_| !self.shown) else {
-            return;
+            return Ok(());
         };
         let (text, choices) = match open {
             Asked::Call(call) => call.prompt(),
@@ -97,9 +113,10 @@ impl Asker {
             Asked::Form(form) => form.prompt(),
         };
         for line in text.lines().chain(choices.lines()) {
-            output::note(&output::visible(line));
+            show.remark(&output::visible(line))?;
         }
         self.shown = true;
+        Ok(())
     }
 
     /// Takes a line for an answer, if it is one. If not, it is asked again.

@@ -1,6 +1,7 @@
 //! A turn as it goes on, on stdout.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 
 use agenthost_client::{Client, Update};
 use agenthost_protocol::action::{Action, ReceivedAction, ReceivedEnvelope};
@@ -34,6 +35,8 @@ pub(crate) struct Show {
     terminals: BTreeMap<Uri, Terminal>,
     /// Whether the last thing shown left its line open.
     open: bool,
+    /// Whether a person sees what is shown at once.
+    on_terminal: bool,
 }
 
 /// A terminal that is shown.
@@ -53,6 +56,7 @@ impl Show {
             messages: false,
             terminals: BTreeMap::new(),
             open: false,
+            on_terminal: std::io::stdout().is_terminal(),
         }
     }
 
@@ -89,6 +93,9 @@ impl Show {
             self.message(&turn.message.text)?;
             for part in turn.response_parts.items() {
                 self.part(part)?;
+            }
+            if turn.state == TurnState::Cancelled {
+                self.remark("cancelled")?;
             }
         }
         if let Some(turn) = &chat.active_turn {
@@ -151,6 +158,14 @@ impl Show {
         let envelope = match update {
             Update::Action(envelope) => envelope,
             Update::Caught { .. } => return self.caught(client),
+            Update::Lost => {
+                self.remark("the connection to the host is lost; trying again")?;
+                return Ok(None);
+            }
+            Update::Back => {
+                self.remark("the host is back")?;
+                return Ok(None);
+            }
             Update::Rejected { .. } | Update::Notification(_) => return Ok(None),
         };
         self.json(update)?;
@@ -220,17 +235,35 @@ impl Show {
                 }));
             }
             ChatAction::Error(error) => {
-                self.finish_line()?;
-                output::note(&format!("failed: {}", error.part.0.error.message));
+                self.remark(&format!("failed: {}", error.part.0.error.message))?;
+                self.waiting(client)?;
                 return Ok(Some(Ended::Badly));
             }
             ChatAction::TurnCancelled(TurnCancelled { .. }) => {
-                self.finish_line()?;
+                if self.messages {
+                    self.remark("cancelled")?;
+                }
+                self.waiting(client)?;
                 return Ok(Some(Ended::Cancelled));
             }
             _ => {}
         }
         Ok(None)
+    }
+
+    /// Says that messages wait which no turn will take by itself.
+    fn waiting(&mut self, client: &Client) -> anyhow::Result<()> {
+        let chat = self.chat.as_ref().and_then(|chat| client.state(chat));
+        let Some(ChannelState::Chat(chat)) = chat else {
+            return Ok(());
+        };
+        let count = chat.queued_messages.as_ref().map_or(0, |queue| queue.len());
+        if self.messages && count > 0 {
+            self.remark(&format!(
+                "{count} queued until the next turn is over; /waiting shows them, /drop drops them"
+            ))?;
+        }
+        Ok(())
     }
 
     /// Watches the terminals that a tool call shows.
@@ -316,8 +349,13 @@ impl Show {
         Ok(self.out.finish()?)
     }
 
-    fn remark(&mut self, text: &str) -> anyhow::Result<()> {
+    /// Tells a person something, in its place among what is shown if both go
+    /// to a terminal.
+    pub(crate) fn remark(&mut self, text: &str) -> anyhow::Result<()> {
         self.finish_line()?;
+        if self.on_terminal {
+            self.out.settle();
+        }
         output::note(text);
         Ok(())
     }

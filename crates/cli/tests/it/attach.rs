@@ -83,6 +83,8 @@ fn two_terminals_share_a_session() {
     second.wait("> echo hello from the first");
     second.wait("1) Allow once");
     second.type_line("maybe");
+    second.wait("that is no answer");
+    second.type_line("/queue maybe");
     second.wait("queued: it goes when the turn is over");
     second.type_line("2");
     for terminal in [&first, &second] {
@@ -93,8 +95,21 @@ fn two_terminals_share_a_session() {
     first.wait("Ran maybe: it ended with exit code 127");
     second.type_line("sleep 1000");
     first.wait("> sleep 1000");
+    first.type_line("/steer");
+    first.wait("/steer what?");
     first.type_line("/steer hurry");
+    first.type_line("/queue later");
+    first.type_line("/waiting");
+    first.wait("\nlater\n");
     first.type_line("/cancel");
+    for terminal in [&first, &second] {
+        terminal.wait("\ncancelled\n");
+        terminal.wait("1 queued until the next turn is over");
+    }
+    second.type_line("/drop");
+    second.wait("dropped 1");
+    first.type_line("/steer too late");
+    first.wait("nothing runs");
     first.type_line("/nonsense");
     first.wait("there is no such command");
     second.type_line("echo again");
@@ -178,6 +193,33 @@ fn questions_are_answered_at_the_terminal() {
     first.quit();
     second.quit();
     runtime.block_on(server.stop()).unwrap();
+}
+
+/// A host that is killed and starts again: it is said, what was typed meanwhile
+/// is sent, and one can leave at any time.
+#[test]
+fn a_host_that_is_gone_is_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let host = Host::start(path, &[]);
+    let mut first = Terminal::attach(path, &["--new"]);
+    let mut second = Terminal::attach(path, &[]);
+    drop(host);
+    for terminal in [&first, &second] {
+        terminal.wait("the connection to the host is lost; trying again");
+    }
+    first.type_line("echo typed meanwhile");
+    second.type_line("echo lost");
+    second.type_line("/quit");
+    assert!(second.quit().contains("what was typed last was not sent"));
+    let host = Host::start(path, &[]);
+    first.wait("the host is back");
+    first.wait("Run in terminal: echo typed meanwhile");
+    first.type_line("y");
+    first.wait("\ntyped meanwhile\n");
+    // With nothing typed one leaves as well.
+    drop(host);
+    first.quit();
 }
 
 /// `run` asks, too; and without anybody there it declines.

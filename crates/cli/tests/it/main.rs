@@ -8,6 +8,7 @@
 )]
 
 mod attach;
+mod coming_back;
 mod commands;
 mod killed;
 

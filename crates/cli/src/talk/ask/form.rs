@@ -45,10 +45,6 @@ impl Form {
         }
     }
 
-    pub(super) fn takes_any_text(&self) -> bool {
-        self.question.is_some()
-    }
-
     pub(super) fn prompt(&self) -> (String, String) {
         let Some(question) = &self.question else {
             let message = self.request.message.as_deref();

@@ -1,0 +1,119 @@
+//! A client whose user does not wait: it gives up waiting every moment, and
+//! asks again, while its host goes away and comes back.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agenthost_client::{Address, Client, Hello, Update};
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::connection::Implementation;
+use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::session::CreateSessionParams;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire;
+use agenthost_server::{HOST_FILE, Server, ServerConfig, serve};
+use agenthost_testkit::ScriptedAgent;
+use serde_json::json;
+
+async fn start(directory: &Path) -> Server {
+    let mut config = ServerConfig::new(directory);
+    config.agents = vec![Arc::new(ScriptedAgent::default())];
+    serve(config).await.unwrap()
+}
+
+async fn connect(directory: &Path, name: &str) -> Client {
+    let hello = Hello {
+        client_id: ClientId::from(name),
+        info: Implementation {
+            name: name.to_owned(),
+            version: None,
+            title: None,
+        },
+        subscriptions: Vec::new(),
+        patience: Duration::from_secs(60),
+    };
+    let address = Address::ReadyFile(directory.join(HOST_FILE));
+    Client::connect(&address, hello).await.unwrap()
+}
+
+fn turn(id: &str, text: &str) -> Action {
+    let message = json!({"text": text, "origin": {"kind": "user"}});
+    let turn = json!({
+        "type": "chat/turnStarted", "turnId": id, "startedAt": "2026-01-05T09:00:00Z",
+        "message": message,
+    });
+    wire::from_str(&turn.to_string()).unwrap()
+}
+
+fn turns(client: &Client, chat: &Uri) -> Vec<String> {
+    let Some(ChannelState::Chat(state)) = client.confirmed(chat) else {
+        panic!("the chat is not followed");
+    };
+    state
+        .turns
+        .items()
+        .map(|turn| turn.id.to_string())
+        .collect()
+}
+
+#[tokio::test]
+async fn nothing_is_missed_by_giving_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let server = start(path).await;
+    let mut client = connect(path, "one").await;
+    let session = Uri::from("ahp-session:/s");
+    let create: CreateSessionParams =
+        wire::from_str(&json!({"channel": session}).to_string()).unwrap();
+    client.request(create).await.unwrap();
+    let chat = Uri::from("ahp-chat://default/YWhwLXNlc3Npb246L3M");
+    client.subscribe(&chat).await.unwrap();
+    let mut expected = Vec::new();
+    let mut server = Some(server);
+    let (mut lost, mut back) = (0, 0);
+    for round in 0..5 {
+        server.take().unwrap().stop().await.unwrap();
+        // While nobody is there, something is done all the same.
+        loop {
+            let waited = tokio::time::timeout(Duration::from_millis(1), client.next()).await;
+            if let Ok(update) = waited
+                && matches!(update.unwrap(), Update::Lost)
+            {
+                break;
+            }
+        }
+        lost += 1;
+        let own = format!("own-{round}");
+        let sent = client.dispatch(&chat, turn(&own, "say hello")).await;
+        sent.unwrap();
+        assert!(client.is_lost() && client.unsent() == 1);
+        // Somebody else is quicker, and the client is not patient.
+        let (next, ()) = tokio::join!(start(path), async {
+            for _ in 0..100 {
+                let waited = tokio::time::timeout(Duration::from_millis(1), client.next()).await;
+                back += usize::from(matches!(waited, Ok(Ok(Update::Back))));
+            }
+        });
+        server = Some(next);
+        expected.push(own.clone());
+        let mut tries = 0;
+        while turns(&client, &chat) != expected {
+            let waited = tokio::time::timeout(Duration::from_millis(1), client.next()).await;
+            back += usize::from(matches!(waited, Ok(Ok(Update::Back))));
+            tries += 1;
+            assert!(
+                tries < 20_000,
+                "{:?} and not {expected:?}",
+                turns(&client, &chat)
+            );
+        }
+    }
+    assert_eq!((lost, back), (5, 5));
+    let mut other = connect(path, "two").await;
+    other.subscribe(&chat).await.unwrap();
+    assert_eq!(client.confirmed(&chat), other.confirmed(&chat));
+    assert_eq!(client.unsent(), 0);
+    server.unwrap().stop().await.unwrap();
+}
