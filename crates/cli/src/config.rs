@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agenthost_protocol::number::Millis;
-use agenthost_server::{ServerConfig, TlsFiles};
+use agenthost_server::{Access, Root, ServerConfig, TlsFiles};
 use agenthost_store::Durability;
 use anyhow::{Context, bail};
 use serde::Deserialize;
@@ -45,6 +45,14 @@ pub(crate) const KEYS: &[Key] = &[
     key(
         "allowed_hosts",
         "names that clients may call the host by, such as `box.lan:8123`",
+    ),
+    key(
+        "readable_folders",
+        "folders that clients may look into, besides those of sessions",
+    ),
+    key(
+        "writable_folders",
+        "folders that clients may change, besides those of sessions",
     ),
     key("tls.certificate", "certificate for `listen`, a PEM file"),
     key("tls.key", "private key of the certificate, a PEM file"),
@@ -93,6 +101,8 @@ pub(crate) struct FileConfig {
     durability: Option<DurabilityName>,
     allowed_origins: Vec<String>,
     allowed_hosts: Vec<String>,
+    readable_folders: Vec<PathBuf>,
+    writable_folders: Vec<PathBuf>,
     tls: Option<Tls>,
     limits: LimitsTable,
     retention: RetentionTable,
@@ -162,6 +172,18 @@ impl FileConfig {
         set(&mut config.allow_plain, self.allow_plain);
         config.allowed_origins.clone_from(&self.allowed_origins);
         config.allowed_hosts.clone_from(&self.allowed_hosts);
+        let folders = [
+            (&self.readable_folders, Access::Read),
+            (&self.writable_folders, Access::Write),
+        ];
+        for (folders, access) in folders {
+            for folder in folders {
+                let uri = agenthost_workspace::uri_of(folder);
+                let folder = folder.display();
+                let uri = uri.with_context(|| format!("`{folder}` is not an absolute path"))?;
+                config.roots.push(Root { uri, access });
+            }
+        }
         config.tls = self.tls.as_ref().map(|tls| TlsFiles {
             certificate: tls.certificate.clone(),
             key: tls.key.clone(),
@@ -311,6 +333,8 @@ mod tests {
             durability = "power"
             allowed_origins = ["https://example.org"]
             allowed_hosts = ["box.lan:8123"]
+            readable_folders = ["/usr/share/doc"]
+            writable_folders = ["/srv/notes"]
             tls = { certificate = "/c.pem", key = "/k.pem" }
             [limits]
             message_bytes = 1
@@ -343,6 +367,8 @@ mod tests {
         assert_eq!(config.durability, Durability::Power);
         assert_eq!(config.allowed_origins, ["https://example.org"]);
         assert_eq!(config.allowed_hosts, ["box.lan:8123"]);
+        let roots: Vec<_> = config.roots.iter().map(|root| root.uri.as_str()).collect();
+        assert_eq!(roots, ["file:///usr/share/doc", "file:///srv/notes"]);
         assert_eq!(config.tls.unwrap().key, Path::new("/k.pem"));
         let limits = config.limits;
         assert_eq!(

@@ -12,6 +12,7 @@ use agenthost_protocol::chat::{CompletionsResult, MoveChatResult};
 use agenthost_protocol::connection::{InitializeResult, ReconnectSnapshot, SubscribeResult};
 use agenthost_protocol::ids::{ClientId, ProviderId, ServerSeq};
 use agenthost_protocol::number::Millis;
+use agenthost_protocol::resource::{ResourceListResult, ResourceReadResult, ResourceResolveResult};
 use agenthost_protocol::root::ListSessionsResult;
 use agenthost_protocol::rpc::{HostNotification, RequestId, RpcError};
 use agenthost_protocol::session::{
@@ -22,6 +23,7 @@ use agenthost_protocol::uri::Uri;
 use crate::agent::AgentCommand;
 use crate::clients::ClientRecord;
 use crate::completions::FileSearch;
+use crate::files::FileErrand;
 use crate::input::ConnectionId;
 
 /// What a step wants done.
@@ -139,6 +141,8 @@ pub enum Effect {
         /// How it would have broken it.
         reason: String,
     },
+    /// Do something with files, and send `Input::Answered`.
+    UseFiles(Box<FileErrand>),
     /// Look for files, and send `Input::FilesFound`.
     FindFiles(Box<FileSearch>),
     /// Send `Input::StillSilent` after a while.
@@ -199,6 +203,12 @@ pub enum Answer {
     ResolveSessionConfig(Box<ResolveSessionConfigResult>),
     /// To `sessionConfigCompletions`.
     SessionConfigCompletions(SessionConfigCompletionsResult),
+    /// To `resourceRead`.
+    Read(Box<ResourceReadResult>),
+    /// To `resourceList`.
+    List(ResourceListResult),
+    /// To `resourceResolve`.
+    Resolve(Box<ResourceResolveResult>),
     /// To `completions`.
     Completions(CompletionsResult),
     /// To `moveChat`.

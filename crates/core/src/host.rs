@@ -16,6 +16,7 @@ use crate::agent::SlashCommand;
 use crate::clients::{Client, ClientRecord, Clients, Connection, Presence};
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
+use crate::files::Root;
 use crate::input::{ConnectionId, Input, Loaded};
 
 /// What the host is told when it starts.
@@ -27,6 +28,8 @@ pub struct Config {
     pub agents: Vec<AgentInfo>,
     /// What can be configured about sessions of each agent.
     pub schemas: BTreeMap<ProviderId, SessionConfigSchema>,
+    /// Folders that clients may use, besides those of sessions.
+    pub roots: Vec<Root>,
     /// Where a user starts to look for files.
     pub default_directory: Option<Uri>,
     /// How long a client may be gone before it is forgotten.
@@ -205,6 +208,11 @@ impl Host {
             Input::GraceEnded { client } => self.end_grace(env, &client, out),
             Input::Compacted { log_start } => self.log_start = log_start,
             Input::Restored { channel, loaded } => self.restore(env, &channel, loaded, out),
+            Input::Answered {
+                connection,
+                id,
+                answer,
+            } => self.pass_on(connection, &id, *answer, out),
             Input::FilesFound { search, files } => self.files_found(&search, files, out),
             Input::StillSilent { session, call } => {
                 self.check_silence(env, &session, &call, out);

@@ -12,6 +12,8 @@ use agenthost_protocol::uri::Uri;
 use crate::agent::AgentEvent;
 use crate::clients::Principal;
 use crate::completions::{FileSearch, FoundFile};
+use crate::effect::Answer;
+use crate::refusal::Failure;
 
 /// One connection of one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,6 +68,15 @@ pub enum Input {
         channel: Uri,
         /// What was read.
         loaded: Loaded,
+    },
+    /// Something was done with files, or it is known why not.
+    Answered {
+        /// Who asked.
+        connection: ConnectionId,
+        /// What has to be answered.
+        id: RequestId,
+        /// What came of it.
+        answer: Box<Result<Answer, Failure>>,
     },
     /// Files were looked for.
     FilesFound {

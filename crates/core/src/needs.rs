@@ -122,6 +122,7 @@ impl Host {
             | Input::Compacted { .. }
             | Input::Restored { .. }
             | Input::FilesFound { .. }
+            | Input::Answered { .. }
             | Input::Quiet => (Vec::new(), Extent::Tail),
         }
     }

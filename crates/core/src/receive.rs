@@ -4,6 +4,7 @@ use agenthost_protocol::rpc::{ClientNotification, ClientRequest, ErrorCode, Requ
 
 use crate::effect::{Answer, Effect, Effects};
 use crate::env::Env;
+use crate::files::FileRequest;
 use crate::handshake::CatchUp;
 use crate::host::Host;
 use crate::input::{ConnectionId, Received};
@@ -58,6 +59,18 @@ impl Host {
         }
     }
 
+    /// Sends somebody for an answer.
+    fn errand(
+        &self,
+        connection: ConnectionId,
+        id: &RequestId,
+        request: FileRequest,
+        out: &mut Effects,
+    ) -> Result<Option<Answer>, RpcError> {
+        self.use_files(connection, id, request, out);
+        Ok(None)
+    }
+
     /// Carries a request out; `None` if the answer is among the effects
     /// already.
     fn answer(
@@ -103,6 +116,31 @@ impl Host {
             ClientRequest::SessionConfigCompletions(params) => self.config_completions(&params),
             ClientRequest::Completions(params) => {
                 return Ok(self.completions(connection, id, &params, out)?);
+            }
+            ClientRequest::ResourceRequest(params) => self.request_access(&params),
+            ClientRequest::ResourceRead(params) => {
+                return self.errand(connection, id, FileRequest::Read(params), out);
+            }
+            ClientRequest::ResourceWrite(params) => {
+                return self.errand(connection, id, FileRequest::Write(Box::new(params)), out);
+            }
+            ClientRequest::ResourceList(params) => {
+                return self.errand(connection, id, FileRequest::List(params), out);
+            }
+            ClientRequest::ResourceCopy(params) => {
+                return self.errand(connection, id, FileRequest::Copy(params), out);
+            }
+            ClientRequest::ResourceDelete(params) => {
+                return self.errand(connection, id, FileRequest::Delete(params), out);
+            }
+            ClientRequest::ResourceMove(params) => {
+                return self.errand(connection, id, FileRequest::Move(params), out);
+            }
+            ClientRequest::ResourceResolve(params) => {
+                return self.errand(connection, id, FileRequest::Resolve(params), out);
+            }
+            ClientRequest::ResourceMkdir(params) => {
+                return self.errand(connection, id, FileRequest::MakeDirectory(params), out);
             }
             ClientRequest::MoveChat(params) => self.move_chat(env, params, out),
             other => Err(Failure::Unsupported(other.method())),

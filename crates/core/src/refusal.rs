@@ -1,9 +1,12 @@
 //! Why the host does not do what it was asked.
 
 use agenthost_protocol::ids::{ClientId, ToolCallId, TurnId};
-use agenthost_protocol::rpc::{ErrorCode, RpcError};
+use agenthost_protocol::resource::ResourceRequestParams;
+use agenthost_protocol::rpc::{ErrorCode, PermissionDeniedData, RpcError};
 use agenthost_protocol::timestamp::TimestampError;
-use agenthost_protocol::uri::Uri;
+use agenthost_protocol::uri::{RootChannel, Uri};
+
+use crate::files::Access;
 
 /// Why a request was not carried out.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -44,6 +47,29 @@ pub enum Failure {
     /// It is there, but what the log has of it makes no sense.
     #[error("what is kept of `{0}` can't be read; the log of the host says why")]
     Unreadable(Uri),
+    /// A file is outside of what was granted.
+    #[error(
+        "`{uri}` is outside of the folders that may be used here; a person can add them to the \
+         settings of the host"
+    )]
+    NotGranted {
+        /// The file.
+        uri: Uri,
+        /// What was wanted.
+        access: Access,
+    },
+    /// The system does not let the host.
+    #[error("the system denies access to `{0}`")]
+    Forbidden(Uri),
+    /// There is a file already.
+    #[error("there is something at `{0}` already")]
+    FileExists(Uri),
+    /// A file is not as it was.
+    #[error("`{0}` has changed in the meantime")]
+    FileChanged(Uri),
+    /// Something went wrong that is nobody's fault.
+    #[error("{0}")]
+    Failed(String),
     /// The parameters do not make sense.
     #[error("{0}")]
     InvalidParams(String),
@@ -55,7 +81,23 @@ pub enum Failure {
 impl From<Failure> for RpcError {
     /// The one place that says which failure is which code.
     fn from(failure: Failure) -> Self {
-        let code = match failure {
+        let code = match &failure {
+            Failure::NotGranted { uri, access } => {
+                let request = ResourceRequestParams {
+                    channel: RootChannel,
+                    uri: uri.clone(),
+                    read: Some(true),
+                    write: (*access == Access::Write).then_some(true),
+                    meta: None,
+                };
+                let request = Some(request);
+                let data = PermissionDeniedData { request };
+                return RpcError::permission_denied(failure.to_string(), &data);
+            }
+            Failure::Forbidden(_) => ErrorCode::PermissionDenied,
+            Failure::FileExists(_) => ErrorCode::AlreadyExists,
+            Failure::FileChanged(_) => ErrorCode::Conflict,
+            Failure::Failed(_) => ErrorCode::InternalError,
             Failure::NotInitialized | Failure::AlreadyInitialized => ErrorCode::InvalidRequest,
             Failure::UnknownClient(_) | Failure::UnknownChannel(_) => ErrorCode::NotFound,
             Failure::ClientTaken(_) => ErrorCode::PermissionDenied,

@@ -14,7 +14,9 @@ use agenthost_protocol::wire::{Json, Object};
 
 use crate::configuration::check_value;
 use crate::effect::{Effects, Write};
+use crate::files::{Access, Root};
 use crate::host::Host;
+use crate::uris;
 
 /// The agent of sessions that name none.
 const DEFAULT_AGENT: &str = "defaultAgent";
@@ -22,8 +24,17 @@ const DEFAULT_AGENT: &str = "defaultAgent";
 /// How many seconds a client may be silent about a tool that it runs.
 const TOOL_TIMEOUT: &str = "clientToolTimeout";
 
+/// Folders that clients may look into.
+const READABLE: &str = "readableFolders";
+
+/// Folders that clients may change.
+const WRITABLE: &str = "writableFolders";
+
 /// Long enough for a person who is asked by the client.
 const DEFAULT_TOOL_TIMEOUT: u64 = 1_800;
+
+/// Most folders of each kind.
+const FOLDERS: u64 = 100;
 
 impl Host {
     /// What somebody chose, or what is true without that.
@@ -47,6 +58,20 @@ impl Host {
         let seconds = self.setting(TOOL_TIMEOUT)?.as_u64()?;
         let seconds = i64::try_from(seconds).ok().filter(|seconds| *seconds > 0)?;
         Some(Millis(seconds.saturating_mul(1_000)))
+    }
+
+    /// Folders that a person added to what clients may use.
+    pub(crate) fn granted_folders(&self) -> Vec<Root> {
+        let mut roots = Vec::new();
+        for (key, access) in [(READABLE, Access::Read), (WRITABLE, Access::Write)] {
+            let folders = self.setting(key).and_then(Json::as_array);
+            let folders = folders.into_iter().flatten().filter_map(Json::as_str);
+            roots.extend(folders.map(|uri| Root {
+                uri: Uri::from(uri),
+                access,
+            }));
+        }
+        roots
     }
 
     /// Brings what can be configured up to date with the program. No action
@@ -101,6 +126,13 @@ pub(crate) fn check(schema: &ConfigSchema, key: &str, value: &Json) -> Result<()
     if key == TOOL_TIMEOUT && value.as_u64().is_none() {
         return Err("expected a whole number of seconds".to_owned());
     }
+    if key == READABLE || key == WRITABLE {
+        let folders = value.as_array().into_iter().flatten();
+        for folder in folders.filter_map(Json::as_str) {
+            let checked = uris::check_directory(&Uri::from(folder));
+            checked.map_err(|failure| failure.to_string())?;
+        }
+    }
     Ok(())
 }
 
@@ -124,9 +156,22 @@ pub(crate) fn schema(agents: &[AgentInfo]) -> ConfigSchema {
         default: Some(Json::from(DEFAULT_TOOL_TIMEOUT)),
         ..property("number", "Patience with tools of clients")
     };
+    let folders = |title: &str, what: &str| ConfigPropertySchema {
+        description: Some(format!(
+            "Folders that clients may {what}, besides those of sessions (file:///…)."
+        )),
+        items: Some(Box::new(property("string", "Folder"))),
+        max_items: Some(FOLDERS),
+        ..property("array", title)
+    };
     ConfigSchema {
         r#type: "object".to_owned(),
         properties: [
+            (
+                READABLE.to_owned(),
+                folders("Readable folders", "look into"),
+            ),
+            (WRITABLE.to_owned(), folders("Writable folders", "change")),
             (DEFAULT_AGENT.to_owned(), agent),
             (TOOL_TIMEOUT.to_owned(), patience),
         ]

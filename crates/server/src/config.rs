@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agenthost_agents::{Agent, ShellAgent};
+use agenthost_core::Root;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::wire::Limits;
 use agenthost_store::{Durability, Retention};
@@ -40,6 +41,8 @@ pub struct ServerConfig {
     pub retention: Retention,
     /// How much clients may ask for.
     pub limits: ServerLimits,
+    /// Folders that clients may use, besides those of sessions.
+    pub roots: Vec<Root>,
     /// A record of what goes over the wire.
     pub wire_log: Option<WireLogConfig>,
 }
@@ -63,6 +66,7 @@ impl ServerConfig {
             durability: Durability::Process,
             retention: RETENTION,
             limits: ServerLimits::default(),
+            roots: Vec::new(),
             wire_log: None,
         }
     }

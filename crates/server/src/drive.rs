@@ -151,6 +151,7 @@ impl Driver {
                 Event::Input(input) => {
                     if let Input::Disconnected { connection } = &input {
                         self.deliveries.remove(*connection);
+                        self.later.forget(*connection);
                     }
                     let quiet = matches!(input, Input::Quiet);
                     self.step(input, &mut out)?;
@@ -350,6 +351,7 @@ impl Driver {
             } => {
                 tracing::warn!(%channel, action, reason, "an action was discarded");
             }
+            Effect::UseFiles(errand) => return Ok(self.later.use_files(errand)),
             Effect::FindFiles(search) => return Ok(self.later.find(search)),
             Effect::AwaitCall {
                 session,

@@ -1,17 +1,21 @@
 //! What the host hears of later.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_core::{FileSearch, ITEMS, Input};
+use agenthost_core::{ConnectionId, Failure, FileErrand, FileSearch, ITEMS, Input};
 use agenthost_protocol::number::Millis;
-use agenthost_workspace::{Bounds, find_files};
-use tokio::sync::Semaphore;
+use agenthost_workspace::{Bounds, Files, find_files};
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 
 /// Searches for files at the same time. Whoever asks for one more is told
 /// that there is nothing: the next letter asks again.
 const SEARCHES: usize = 8;
+
+/// Requests of one client about files that are not answered yet.
+const ERRANDS: usize = 64;
 
 /// What a search may cost.
 const BOUNDS: Bounds = Bounds {
@@ -26,6 +30,25 @@ const BOUNDS: Bounds = Bounds {
 pub(crate) struct Later {
     tasks: JoinSet<Input>,
     searches: Arc<Semaphore>,
+    files: Arc<Files>,
+    errands: BTreeMap<ConnectionId, Errands>,
+}
+
+/// What one client asked for.
+#[derive(Debug)]
+struct Errands {
+    room: Arc<Semaphore>,
+    /// Tells when the last of them is over.
+    last: Option<oneshot::Receiver<()>>,
+}
+
+impl Default for Errands {
+    fn default() -> Self {
+        Errands {
+            room: Arc::new(Semaphore::new(ERRANDS)),
+            last: None,
+        }
+    }
 }
 
 impl Default for Later {
@@ -33,6 +56,8 @@ impl Default for Later {
         Later {
             tasks: JoinSet::new(),
             searches: Arc::new(Semaphore::new(SEARCHES)),
+            files: Arc::default(),
+            errands: BTreeMap::new(),
         }
     }
 }
@@ -57,6 +82,47 @@ impl Later {
             tokio::time::sleep(after).await;
             input
         });
+    }
+
+    /// Does something with files. What one client asks for is done in the
+    /// order that it asked in. What can be said at once comes back.
+    pub(crate) fn use_files(&mut self, errand: Box<FileErrand>) -> Option<Input> {
+        let queue = self.errands.entry(errand.connection).or_default();
+        let Ok(permit) = Arc::clone(&queue.room).try_acquire_owned() else {
+            let busy = format!("at most {ERRANDS} requests about files wait at a time");
+            return Some(Input::Answered {
+                connection: errand.connection,
+                id: errand.id,
+                answer: Box::new(Err(Failure::Failed(busy))),
+            });
+        };
+        let (done, next) = oneshot::channel::<()>();
+        let before = queue.last.replace(next);
+        let files = Arc::clone(&self.files);
+        self.tasks.spawn(async move {
+            if let Some(before) = before {
+                // It is over when its sender is gone, however it went.
+                before.await.unwrap_or_default();
+            }
+            let (connection, id) = (errand.connection, errand.id.clone());
+            let work = move || files.carry_out(&errand.roots, &errand.request);
+            let answer = match tokio::task::spawn_blocking(work).await {
+                Ok(answer) => answer,
+                Err(_) => Err(Failure::Failed("something broke on the way".to_owned())),
+            };
+            drop((done, permit));
+            Input::Answered {
+                connection,
+                id,
+                answer: Box::new(answer),
+            }
+        });
+        None
+    }
+
+    /// A client is gone: what it asked for last is done, and nobody waits.
+    pub(crate) fn forget(&mut self, connection: ConnectionId) {
+        self.errands.remove(&connection);
     }
 
     /// Looks for files. What can be said at once comes back.

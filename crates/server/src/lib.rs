@@ -30,6 +30,7 @@ mod socket;
 mod tls;
 mod wire_log;
 
+pub use agenthost_core::{Access, Root};
 pub use config::{ServerConfig, ServerLimits};
 pub use serve::{HOST_FILE, ServeError, Server, serve};
 pub use tls::{TlsError, TlsFiles};

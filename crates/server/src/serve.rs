@@ -319,6 +319,7 @@ fn driver(
             },
             agents: agents.infos(),
             schemas,
+            roots: config.roots.clone(),
             default_directory: None,
             grace: Millis(i64::try_from(grace).unwrap_or(i64::MAX)),
             subscriptions: config.limits.subscriptions,

@@ -12,9 +12,8 @@ mod write;
 
 use std::sync::Mutex;
 
+use agenthost_core::{Access, Answer, Failure, FileRequest, Root};
 use agenthost_protocol::uri::Uri;
-
-pub use place::{Access, Root};
 
 /// Largest file that is read or written in one piece.
 pub const LARGEST: u64 = 16 * 1024 * 1024;
@@ -84,6 +83,52 @@ pub enum FileError {
         /// What the system says.
         problem: String,
     },
+}
+
+impl Files {
+    /// Does something with files, where it may be done. Waits for the disk.
+    ///
+    /// # Errors
+    ///
+    /// Why it could not be done.
+    pub fn carry_out(&self, roots: &[Root], request: &FileRequest) -> Result<Answer, Failure> {
+        let done = match request {
+            FileRequest::Read(params) => self
+                .read(roots, params)
+                .map(|read| Answer::Read(Box::new(read))),
+            FileRequest::List(params) => self.list(roots, params).map(Answer::List),
+            FileRequest::Resolve(params) => self
+                .resolve(roots, params)
+                .map(|found| Answer::Resolve(Box::new(found))),
+            FileRequest::Write(params) => self.write(roots, params).map(|()| Answer::Empty),
+            FileRequest::Copy(params) => self.copy(roots, params).map(|()| Answer::Empty),
+            FileRequest::Delete(params) => self.delete(roots, params).map(|()| Answer::Empty),
+            FileRequest::Move(params) => self.r#move(roots, params).map(|()| Answer::Empty),
+            FileRequest::MakeDirectory(params) => {
+                self.make_directory(roots, params).map(|()| Answer::Empty)
+            }
+        };
+        done.map_err(Failure::from)
+    }
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        let words = error.to_string();
+        match error {
+            FileError::Denied { uri, access } => Failure::NotGranted { uri, access },
+            FileError::Forbidden(uri) => Failure::Forbidden(uri),
+            FileError::NotFound(uri) => Failure::UnknownChannel(uri),
+            FileError::Exists(uri) => Failure::FileExists(uri),
+            FileError::Changed(uri) => Failure::FileChanged(uri),
+            FileError::Elsewhere(_)
+            | FileError::Kind { .. }
+            | FileError::NotEmpty(_)
+            | FileError::TooLarge { .. }
+            | FileError::Invalid(_) => Failure::InvalidParams(words),
+            FileError::Failed { .. } => Failure::Failed(words),
+        }
+    }
 }
 
 impl FileError {

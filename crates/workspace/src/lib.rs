@@ -1,6 +1,7 @@
 //! What agents and their clients work on.
 //!
-//! **What it does.** [`find_files`] looks for files by what was typed of their
+//! **What it does.** [`Files`] reads and changes files inside of granted
+//! folders; [`find_files`] looks for files by what was typed of their
 //! names; [`path_of`] and [`uri_of`] say which file a `file:` URI names.
 //!
 //! **What it never does.** It decides nothing about sessions and sends nothing
@@ -14,5 +15,5 @@ mod files;
 mod find;
 
 pub use address::{path_of, uri_of};
-pub use files::{Access, FileError, Files, LARGEST, Root};
+pub use files::{FileError, Files, LARGEST};
 pub use find::{Bounds, find_files};

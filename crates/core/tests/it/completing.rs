@@ -208,3 +208,63 @@ fn settings_outlive_the_program() {
         serde_json::json!({"clientToolTimeout": 60})
     );
 }
+
+/// RES-12, RES-13, SEC-2: what may be used is the folders of sessions and what a
+/// person added; what is not granted says what to ask for.
+#[test]
+fn files_are_used_where_they_may_be() {
+    check(
+        r#"
+        - c1 joins a
+        c1 resourceRead {"uri": "file:///w/x"}
+        c1 resourceRequest {"uri": "file:///w/x"}
+        - c1 opens s1 {"workingDirectories": ["file:///w"]}
+        c1 resourceWrite {"uri": "file:///w/x", "data": "", "encoding": "utf-8"}
+        done
+        c1 resourceRequest {"uri": "file:///w/x", "write": true}
+        c1 resourceRequest {"uri": "file:///w/../x", "write": true}
+        c1 resourceRequest {"uri": "file:///w/%2E./x", "write": true}
+        c1 resourceRequest {"uri": "file:///weather", "read": true}
+        c1 ! root root/configChanged {"config": {"readableFolders": ["https://x"]}}
+        c1 ! root root/configChanged {"config": {"readableFolders": ["file:///docs"], "writableFolders": ["file:///more/"]}}
+        c1 resourceRequest {"uri": "file:///docs/a", "read": true}
+        c1 resourceRequest {"uri": "file:///docs/a", "write": true}
+        c1 resourceRequest {"uri": "file:///more/a", "write": true}
+        c1 resourceList {"uri": "file:///more"}
+        - c1 leave
+        done
+        "#,
+        expect![[r#"
+            c1 resourceRead {"uri": "file:///w/x"}
+                files in []
+            c1 resourceRequest {"uri": "file:///w/x"}
+                c1: error -32009 `file:///w/x` is outside of the folders that may be used here; a person can add them to the settings of the host
+            c1 resourceWrite {"uri": "file:///w/x", "data": "", "encoding": "utf-8"}
+                files in [Write file:///w]
+            done
+                c1: {}
+            c1 resourceRequest {"uri": "file:///w/x", "write": true}
+                c1: {}
+            c1 resourceRequest {"uri": "file:///w/../x", "write": true}
+                c1: error -32009 `file:///w/../x` is outside of the folders that may be used here; a person can add them to the settings of the host
+            c1 resourceRequest {"uri": "file:///w/%2E./x", "write": true}
+                c1: error -32009 `file:///w/%2E./x` is outside of the folders that may be used here; a person can add them to the settings of the host
+            c1 resourceRequest {"uri": "file:///weather", "read": true}
+                c1: error -32009 `file:///weather` is outside of the folders that may be used here; a person can add them to the settings of the host
+            c1 ! root root/configChanged {"config": {"readableFolders": ["https://x"]}}
+                c1: 3 rejected: `readableFolders`: `https://x` is not a folder of this machine (file:///…)
+            c1 ! root root/configChanged {"config": {"readableFolders": ["file:///docs"], "writableFolders": ["file:///more/"]}}
+                nothing
+            c1 resourceRequest {"uri": "file:///docs/a", "read": true}
+                c1: {}
+            c1 resourceRequest {"uri": "file:///docs/a", "write": true}
+                c1: error -32009 `file:///docs/a` is outside of the folders that may be used here; a person can add them to the settings of the host
+            c1 resourceRequest {"uri": "file:///more/a", "write": true}
+                c1: {}
+            c1 resourceList {"uri": "file:///more"}
+                files in [Read file:///docs, Write file:///more/, Write file:///w]
+            done
+                nothing
+        "#]],
+    );
+}

@@ -88,6 +88,14 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                 action,
                 reason,
             } => format!("discarded {} {action}: {reason}", short(channel)),
+            Effect::UseFiles(errand) => {
+                let roots: Vec<_> = errand
+                    .roots
+                    .iter()
+                    .map(|root| format!("{:?} {}", root.access, root.uri))
+                    .collect();
+                format!("files in [{}]", roots.join(", "))
+            }
             Effect::FindFiles(search) => {
                 let names: Vec<_> = search.directories.iter().map(Uri::as_str).collect();
                 format!("find {:?} in [{}]", search.query, names.join(", "))
@@ -196,6 +204,7 @@ fn render_answer(answer: &Answer) -> String {
             let values: Vec<_> = result.items.iter().map(|item| &item.value).collect();
             format!("values {}", serde_json::to_string(&values).unwrap())
         }
+        Answer::Read(_) | Answer::List(_) | Answer::Resolve(_) => "about a file".to_owned(),
         Answer::Completions(result) => {
             let items = result.items.iter().map(|item| {
                 let range = item.range_start.zip(item.range_end);

@@ -11,13 +11,14 @@
 //! agent SESSION [in CHAT] EVENT     an agent tells something: see the testkit
 //! grace CLIENT         restart         quiet         wait MS
 //! found PATH ...       what came of the oldest search for files
+//! done                 the oldest request about files went well
 //! silent               the patience with the oldest call of a client is over
 //! ```
 //!
 //! `s1` is short for the session `ahp-session:/s1`, `s1.chat` for its default
 //! chat, `root` for the host.
 
-use agenthost_core::{ConnectionId, Effects, FileKind, FoundFile, Input, Received, uris};
+use agenthost_core::{Answer, ConnectionId, Effects, FileKind, FoundFile, Input, Received, uris};
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message, RpcError};
 use agenthost_protocol::uri::Uri;
@@ -88,6 +89,14 @@ impl Runner<'_> {
                 let search = self.world.searches.pop_front().unwrap();
                 let files = rest.split_whitespace().map(found).collect();
                 self.world.step(Input::FilesFound { search, files })
+            }
+            "done" => {
+                let errand = self.world.errands.pop_front().unwrap();
+                self.world.step(Input::Answered {
+                    connection: errand.connection,
+                    id: errand.id,
+                    answer: Box::new(Ok(Answer::Empty)),
+                })
             }
             "silent" => {
                 let (session, call) = self.world.awaited.pop_front().unwrap();

@@ -9,7 +9,7 @@ mod agents;
 mod dispatching;
 
 use agenthost_core::agent::AgentEvent;
-use agenthost_core::{ConnectionId, Input};
+use agenthost_core::{Answer, ConnectionId, Input};
 use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::channel::{ChannelKind, ChannelState};
 use agenthost_protocol::ids::{ClientId, ServerSeq, TurnId};
@@ -342,6 +342,13 @@ impl Simulation {
 
     /// What was looked for is found, sooner or later.
     fn finish_searches(&mut self) {
+        while let Some(errand) = self.world.errands.pop_front() {
+            self.world.step(Input::Answered {
+                connection: errand.connection,
+                id: errand.id,
+                answer: Box::new(Ok(Answer::Empty)),
+            });
+        }
         while let Some(search) = self.world.searches.pop_front() {
             let files = Vec::new();
             self.world.step(Input::FilesFound { search, files });

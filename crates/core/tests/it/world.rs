@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use agenthost_core::{
-    Answer, Config, ConnectionId, Effect, Effects, Env, Extent, FileSearch, Host, Input, Need,
-    Principal, Received, Write,
+    Answer, Config, ConnectionId, Effect, Effects, Env, Extent, FileErrand, FileSearch, Host,
+    Input, Need, Principal, Received, Write,
 };
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::{ChannelState, Snapshot};
@@ -36,6 +36,7 @@ pub(crate) struct World {
     pub(crate) memories: BTreeMap<ConnectionId, Mirror>,
     /// What was asked of others and is not done yet.
     pub(crate) searches: VecDeque<Box<FileSearch>>,
+    pub(crate) errands: VecDeque<Box<FileErrand>>,
     pub(crate) awaited: VecDeque<(Uri, Arc<SessionInputRequest>)>,
     pub(crate) queues: Queues,
     pub(crate) verdicts: Verdicts,
@@ -92,6 +93,7 @@ pub(crate) fn config() -> Config {
         },
         agents: vec![chatty, agent("other"), roaming],
         schemas: BTreeMap::from([(ProviderId::from("roaming"), schema())]),
+        roots: Vec::new(),
         default_directory: None,
         grace: Millis(30_000),
         subscriptions: 8,
@@ -120,6 +122,7 @@ impl World {
             clients: BTreeMap::new(),
             memories: BTreeMap::new(),
             searches: VecDeque::new(),
+            errands: VecDeque::new(),
             awaited: VecDeque::new(),
             queues: Queues::default(),
             verdicts: Verdicts::default(),
@@ -248,7 +251,10 @@ impl World {
                         | Answer::MoveChat(_)
                         | Answer::ResolveSessionConfig(_)
                         | Answer::SessionConfigCompletions(_)
-                        | Answer::Completions(_),
+                        | Answer::Completions(_)
+                        | Answer::Read(_)
+                        | Answer::List(_)
+                        | Answer::Resolve(_),
                     )
                     | Err(_) => {}
                 }
@@ -292,6 +298,7 @@ impl World {
                 self.clients.get_mut(connection).unwrap().closed = true;
             }
             Effect::FindFiles(search) => self.searches.push_back(search.clone()),
+            Effect::UseFiles(errand) => self.errands.push_back(errand.clone()),
             Effect::AwaitCall { session, call, .. } => {
                 self.awaited.push_back((session.clone(), Arc::clone(call)));
             }
@@ -334,6 +341,7 @@ impl World {
     pub(crate) fn restart(&mut self) -> Effects {
         self.memories.append(&mut self.clients);
         self.searches.clear();
+        self.errands.clear();
         self.awaited.clear();
         self.host = Host::new(config(), self.log.remember());
         let mut all = Effects::default();

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod files;
 mod gate;
 mod limits;
 mod official;

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::PoisonError;
 
+use agenthost_core::{Access, Root};
 use agenthost_protocol::resource::{
     ResourceCopyParams, ResourceDeleteParams, ResourceMkdirParams, ResourceMoveParams,
 };
 use agenthost_protocol::uri::Uri;
 
-use super::place::{Access, Place, Root, kind};
+use super::place::{Place, kind};
 use super::{FileError, Files};
 
 /// Deepest directory, and most files, that are copied.

@@ -2,30 +2,13 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use agenthost_core::{Access, Root};
 use agenthost_protocol::uri::Uri;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 
 use super::FileError;
 use crate::address::{path_of, uri_of};
-
-/// What may be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Access {
-    /// Look at it.
-    Read,
-    /// Change it, and look at it.
-    Write,
-}
-
-/// A directory that was granted, with all that is in it. Or a single file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
-    /// The directory.
-    pub uri: Uri,
-    /// What may be done with it.
-    pub access: Access,
-}
 
 /// Opening a pipe must not wait for somebody at the other end.
 const NONBLOCK: i32 = 0o4000;
@@ -53,16 +36,19 @@ impl Place {
             return Err(denied());
         }
         let granted = roots.iter().filter(|root| root.access >= access);
-        for root in granted.filter_map(|root| path_of(&root.uri)) {
-            // Also by the name that the directory really has.
-            let real = std::fs::canonicalize(&root).unwrap_or_else(|_| root.clone());
-            for root in [root, real] {
-                if let Ok(inside) = path.strip_prefix(&root) {
-                    return Self::open(uri, &root, inside);
-                }
+        let granted: Vec<_> = granted.filter_map(|root| path_of(&root.uri)).collect();
+        // By the name that was granted, or else by the one that it really has.
+        let real = granted
+            .iter()
+            .filter_map(|root| std::fs::canonicalize(root).ok());
+        let mut all = granted.iter().cloned().chain(real);
+        match all.find(|root| path.starts_with(root)) {
+            Some(root) => {
+                let inside = path.strip_prefix(&root).unwrap_or(&path);
+                Self::open(uri, &root, inside)
             }
+            None => Err(denied()),
         }
-        Err(denied())
     }
 
     /// A granted file stands for itself, in the directory that it is in.

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use agenthost_core::{Access, Root};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::resource::{
     ContentEncoding, DirectoryEntry, ResourceListParams, ResourceListResult, ResourceReadParams,
@@ -12,7 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cap_std::fs::{Metadata, MetadataExt};
 
-use super::place::{Access, Place, Root, etag, kind};
+use super::place::{Place, etag, kind};
 use super::{FileError, Files, LARGEST};
 
 /// Most entries of a directory in one answer.

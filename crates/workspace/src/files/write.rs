@@ -4,12 +4,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
+use agenthost_core::{Access, Root};
 use agenthost_protocol::resource::{ContentEncoding, ResourceWriteMode, ResourceWriteParams};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cap_std::fs::{Metadata, OpenOptions};
 
-use super::place::{Access, Place, Root, etag};
+use super::place::{Place, etag};
 use super::read::contents;
 use super::{FileError, Files, LARGEST};
 

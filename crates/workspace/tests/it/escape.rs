@@ -4,12 +4,13 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use agenthost_core::{Access, Root};
 use agenthost_protocol::resource::{
     ResourceCopyParams, ResourceDeleteParams, ResourceListParams, ResourceMkdirParams,
     ResourceMoveParams, ResourceResolveParams,
 };
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Access, FileError, Root, uri_of};
+use agenthost_workspace::{FileError, uri_of};
 use serde_json::json;
 
 use crate::files::{Disk, params};

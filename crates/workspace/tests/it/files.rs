@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 
+use agenthost_core::{Access, Root};
 use agenthost_protocol::resource::{
     ContentEncoding, ResourceCopyParams, ResourceDeleteParams, ResourceListParams,
     ResourceMkdirParams, ResourceMoveParams, ResourceReadParams, ResourceResolveParams,
@@ -11,7 +12,7 @@ use agenthost_protocol::resource::{
 };
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{self, Json, Wire};
-use agenthost_workspace::{Access, FileError, Files, LARGEST, Root, uri_of};
+use agenthost_workspace::{FileError, Files, LARGEST, uri_of};
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -1,0 +1,151 @@
+//! Who may use which files. Using them is somebody else's work: the host says
+//! what is granted, and passes on what came of it.
+
+use agenthost_protocol::resource::{
+    ResourceCopyParams, ResourceDeleteParams, ResourceListParams, ResourceMkdirParams,
+    ResourceMoveParams, ResourceReadParams, ResourceRequestParams, ResourceResolveParams,
+    ResourceWriteParams,
+};
+use agenthost_protocol::rpc::RequestId;
+use agenthost_protocol::uri::Uri;
+
+use crate::effect::{Answer, Effect, Effects};
+use crate::host::Host;
+use crate::input::ConnectionId;
+use crate::refusal::Failure;
+
+/// What may be done with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// Look at it.
+    Read,
+    /// Change it, and look at it.
+    Write,
+}
+
+/// A directory that was granted, with all that is in it. Or a single file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// The directory.
+    pub uri: Uri,
+    /// What may be done with it.
+    pub access: Access,
+}
+
+/// Something to be done with files.
+#[derive(Debug, Clone)]
+pub struct FileErrand {
+    /// Who asked.
+    pub connection: ConnectionId,
+    /// What has to be answered.
+    pub id: RequestId,
+    /// Where it may be done.
+    pub roots: Vec<Root>,
+    /// What.
+    pub request: FileRequest,
+}
+
+/// What can be done with files.
+#[derive(Debug, Clone)]
+pub enum FileRequest {
+    /// Read one.
+    Read(ResourceReadParams),
+    /// Write one.
+    Write(Box<ResourceWriteParams>),
+    /// See what is in a directory.
+    List(ResourceListParams),
+    /// Copy.
+    Copy(ResourceCopyParams),
+    /// Delete.
+    Delete(ResourceDeleteParams),
+    /// Move.
+    Move(ResourceMoveParams),
+    /// See what one is.
+    Resolve(ResourceResolveParams),
+    /// Make a directory.
+    MakeDirectory(ResourceMkdirParams),
+}
+
+impl Host {
+    /// Has something done with files; the answer comes later.
+    pub(crate) fn use_files(
+        &self,
+        connection: ConnectionId,
+        id: &RequestId,
+        request: FileRequest,
+        out: &mut Effects,
+    ) {
+        out.push(Effect::UseFiles(Box::new(FileErrand {
+            connection,
+            id: id.clone(),
+            roots: self.roots(),
+            request,
+        })));
+    }
+
+    /// Passes an answer on that came later. Whoever asked may be gone.
+    pub(crate) fn pass_on(
+        &self,
+        connection: ConnectionId,
+        id: &RequestId,
+        answer: Result<Answer, Failure>,
+        out: &mut Effects,
+    ) {
+        if !self.clients.connections.contains_key(&connection) {
+            return;
+        }
+        match answer {
+            Ok(answer) => out.answer(connection, id, answer),
+            Err(failure) => out.fail(connection, id, failure.into()),
+        }
+    }
+
+    /// Whether a client may use a file (RES-12). What is not granted, a person
+    /// has to grant first: in the settings of the host.
+    pub(crate) fn request_access(&self, params: &ResourceRequestParams) -> Result<Answer, Failure> {
+        let access = match params.write {
+            Some(true) => Access::Write,
+            _ => Access::Read,
+        };
+        let granted = self.roots();
+        let mut granted = granted.iter().filter(|root| root.access >= access);
+        if granted.any(|root| is_within(&root.uri, &params.uri)) {
+            return Ok(Answer::Empty);
+        }
+        Err(Failure::NotGranted {
+            uri: params.uri.clone(),
+            access,
+        })
+    }
+
+    /// All that was granted: the directories of sessions, those that the host
+    /// was started with, and those that a person added.
+    fn roots(&self) -> Vec<Root> {
+        let sessions = self.sessions.values();
+        let directories =
+            sessions.flat_map(|summary| summary.metadata.working_directories.iter().flatten());
+        let mut roots: Vec<_> = directories
+            .map(|uri| Root {
+                uri: uri.clone(),
+                access: Access::Write,
+            })
+            .collect();
+        roots.extend(self.config.roots.iter().cloned());
+        roots.extend(self.granted_folders());
+        roots.sort_by(|a, b| (&a.uri, a.access).cmp(&(&b.uri, b.access)));
+        roots.dedup();
+        roots
+    }
+}
+
+/// Whether an address is that of a directory, or of something in it. Addresses
+/// that go up are in none.
+fn is_within(directory: &Uri, uri: &Uri) -> bool {
+    let directory = directory.as_str().trim_end_matches('/');
+    let rest = uri.as_str().strip_prefix(directory);
+    let up = uri.as_str().split('/').any(|part| {
+        let part = part.to_ascii_lowercase().replace("%2e", ".");
+        part == ".."
+    });
+    !up && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}

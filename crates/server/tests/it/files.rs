@@ -1,0 +1,120 @@
+//! Files over the protocol: what is in the folder of a session, and nothing
+//! else.
+
+use serde_json::{Value, json};
+
+use crate::raw::Raw;
+use crate::room::{SESSION, start};
+
+async fn ask(raw: &mut Raw, id: u64, method: &str, params: Value) -> Value {
+    let mut params = params;
+    params["channel"] = json!("ahp-root://");
+    let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    raw.ask(&request.to_string()).await
+}
+
+async fn join(raw: &mut Raw, folder: &str) {
+    let hello = json!({"clientId": "a", "protocolVersions": ["1.0.0"]});
+    ask(raw, 0, "initialize", hello).await;
+    let params = json!({"channel": SESSION, "workingDirectories": [folder]});
+    let create = json!({"jsonrpc": "2.0", "id": 1, "method": "createSession", "params": params});
+    raw.ask(&create.to_string()).await;
+}
+
+#[tokio::test]
+async fn files_of_a_session_are_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let mut raw = Raw::connect(&server).await;
+    let at = |name: &str| format!("file://{}/{name}", folder.path().display());
+    let token = format!("file://{}/token", directory.path().display());
+    let denied = json!({"uri": at("a"), "data": "1", "encoding": "utf-8"});
+    ask(
+        &mut raw,
+        0,
+        "initialize",
+        json!({"clientId": "b", "protocolVersions": ["1.0.0"]}),
+    )
+    .await;
+    let answer = ask(&mut raw, 1, "resourceWrite", denied.clone()).await;
+    assert_eq!(answer["error"]["code"], -32009, "{answer}");
+    assert_eq!(answer["error"]["data"]["request"]["uri"], at("a"));
+    assert_eq!(answer["error"]["data"]["request"]["write"], true);
+
+    let mut raw = Raw::connect(&server).await;
+    join(&mut raw, &at("")).await;
+    let answer = ask(&mut raw, 2, "resourceWrite", denied).await;
+    assert_eq!(answer["result"], json!({}), "{answer}");
+    let read = ask(&mut raw, 3, "resourceRead", json!({"uri": at("a")})).await;
+    assert_eq!(read["result"], json!({"data": "1", "encoding": "utf-8"}));
+    let made = ask(&mut raw, 4, "resourceMkdir", json!({"uri": at("b/c")})).await;
+    assert_eq!(made["result"], json!({}));
+    let moved = json!({"source": at("a"), "destination": at("b/a"), "failIfExists": true});
+    assert_eq!(
+        ask(&mut raw, 5, "resourceMove", moved).await["result"],
+        json!({})
+    );
+    let copied = json!({"source": at("b/a"), "destination": at("b/a"), "failIfExists": true});
+    let answer = ask(&mut raw, 6, "resourceCopy", copied).await;
+    assert_eq!(answer["error"]["code"], -32010, "{answer}");
+    let list = ask(&mut raw, 7, "resourceList", json!({"uri": at("b")})).await;
+    let entries = json!([{"name": "a", "type": "file"}, {"name": "c", "type": "directory"}]);
+    assert_eq!(list["result"]["entries"], entries);
+    let resolved = ask(&mut raw, 8, "resourceResolve", json!({"uri": at("b/a")})).await;
+    assert_eq!(resolved["result"]["size"], 1);
+    let stale = json!({"uri": at("b/a"), "data": "", "encoding": "utf-8", "ifMatch": "x"});
+    let answer = ask(&mut raw, 9, "resourceWrite", stale).await;
+    assert_eq!(answer["error"]["code"], -32011, "{answer}");
+    let missing = ask(&mut raw, 10, "resourceRead", json!({"uri": at("none")})).await;
+    assert_eq!(missing["error"]["code"], -32008);
+    let secret = ask(&mut raw, 11, "resourceRead", json!({"uri": token})).await;
+    assert_eq!(
+        secret["error"]["code"], -32009,
+        "the host's own files are nobody's"
+    );
+    let deleted = json!({"uri": at("b"), "recursive": true});
+    assert_eq!(
+        ask(&mut raw, 12, "resourceDelete", deleted).await["result"],
+        json!({})
+    );
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    server.stop().await.unwrap();
+}
+
+/// What a client asks for is done in the order that it asked in, and every
+/// request is answered, also those that are too many.
+#[tokio::test]
+async fn files_are_changed_in_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let mut raw = Raw::connect(&server).await;
+    join(&mut raw, &format!("file://{}", folder.path().display())).await;
+    let uri = format!("file://{}/log", folder.path().display());
+    for id in 100..300 {
+        let params = json!({
+            "channel": "ahp-root://", "uri": uri, "data": format!("{id}\n"), "encoding": "utf-8",
+            "mode": "append",
+        });
+        let request =
+            json!({"jsonrpc": "2.0", "id": id, "method": "resourceWrite", "params": params});
+        raw.say(&request.to_string()).await;
+    }
+    let mut written = Vec::new();
+    for _ in 100..300 {
+        let answer = raw.hear().await.unwrap();
+        if answer.get("result").is_some() {
+            written.push(answer["id"].as_u64().unwrap());
+        } else {
+            let message = answer["error"]["message"].as_str().unwrap();
+            assert!(message.contains("wait at a time"), "{answer}");
+        }
+    }
+    written.sort_unstable();
+    let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    let lines: Vec<u64> = log.lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(lines, written);
+    assert!(!lines.is_empty());
+    server.stop().await.unwrap();
+}
