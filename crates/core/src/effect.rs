@@ -12,7 +12,9 @@ use agenthost_protocol::chat::{CompletionsResult, MoveChatResult};
 use agenthost_protocol::connection::{InitializeResult, ReconnectSnapshot, SubscribeResult};
 use agenthost_protocol::ids::{ClientId, ProviderId, ServerSeq};
 use agenthost_protocol::number::Millis;
-use agenthost_protocol::resource::{ResourceListResult, ResourceReadResult, ResourceResolveResult};
+use agenthost_protocol::resource::{
+    CreateResourceWatchResult, ResourceListResult, ResourceReadResult, ResourceResolveResult,
+};
 use agenthost_protocol::root::ListSessionsResult;
 use agenthost_protocol::rpc::{HostNotification, RequestId, RpcError};
 use agenthost_protocol::session::{
@@ -25,6 +27,7 @@ use crate::clients::ClientRecord;
 use crate::completions::FileSearch;
 use crate::files::FileErrand;
 use crate::input::ConnectionId;
+use crate::watches::WatchErrand;
 
 /// What a step wants done.
 #[derive(Debug, Default)]
@@ -143,6 +146,21 @@ pub enum Effect {
     },
     /// Do something with files, and send `Input::Answered`.
     UseFiles(Box<FileErrand>),
+    /// Begin a watch, and send `Input::Watching`; from then on
+    /// `Input::FilesChanged`.
+    Watch(Box<WatchErrand>),
+    /// End a watch.
+    Unwatch {
+        /// The watch.
+        channel: Uri,
+    },
+    /// Send `Input::StillUnwatched` after a while.
+    AwaitSubscriber {
+        /// The watch.
+        channel: Uri,
+        /// After how long.
+        after: Millis,
+    },
     /// Look for files, and send `Input::FilesFound`.
     FindFiles(Box<FileSearch>),
     /// Send `Input::StillSilent` after a while.
@@ -203,6 +221,8 @@ pub enum Answer {
     ResolveSessionConfig(Box<ResolveSessionConfigResult>),
     /// To `sessionConfigCompletions`.
     SessionConfigCompletions(SessionConfigCompletionsResult),
+    /// To `createResourceWatch`.
+    Watch(CreateResourceWatchResult),
     /// To `resourceRead`.
     Read(Box<ResourceReadResult>),
     /// To `resourceList`.

@@ -107,20 +107,24 @@ impl Host {
             Some(true) => Access::Write,
             _ => Access::Read,
         };
+        self.check_granted(&params.uri, access)?;
+        Ok(Answer::Empty)
+    }
+
+    /// Whether something may be done with a file, by its address.
+    pub(crate) fn check_granted(&self, uri: &Uri, access: Access) -> Result<(), Failure> {
         let granted = self.roots();
         let mut granted = granted.iter().filter(|root| root.access >= access);
-        if granted.any(|root| is_within(&root.uri, &params.uri)) {
-            return Ok(Answer::Empty);
+        if granted.any(|root| is_within(&root.uri, uri)) {
+            return Ok(());
         }
-        Err(Failure::NotGranted {
-            uri: params.uri.clone(),
-            access,
-        })
+        let uri = uri.clone();
+        Err(Failure::NotGranted { uri, access })
     }
 
     /// All that was granted: the directories of sessions, those that the host
     /// was started with, and those that a person added.
-    fn roots(&self) -> Vec<Root> {
+    pub(crate) fn roots(&self) -> Vec<Root> {
         let sessions = self.sessions.values();
         let directories =
             sessions.flat_map(|summary| summary.metadata.working_directories.iter().flatten());

@@ -113,6 +113,16 @@ pub(crate) enum Held {
     Stored,
 }
 
+impl Channel {
+    /// What of it is in memory.
+    pub(crate) fn loaded(&self) -> Option<&Loaded> {
+        match &self.held {
+            Held::Here(loaded) => Some(loaded),
+            Held::Stored => None,
+        }
+    }
+}
+
 impl Host {
     /// A host that goes on where the log ends.
     pub fn new(config: Config, remembered: Remembered) -> Self {
@@ -213,6 +223,11 @@ impl Host {
                 id,
                 answer,
             } => self.pass_on(connection, &id, *answer, out),
+            Input::Watching { errand, begun } => self.watching(*errand, begun, out),
+            Input::FilesChanged { channel, changes } => {
+                self.files_changed(&channel, changes, out);
+            }
+            Input::StillUnwatched { channel } => self.end_unwatched(&channel, out),
             Input::FilesFound { search, files } => self.files_found(&search, files, out),
             Input::StillSilent { session, call } => {
                 self.check_silence(env, &session, &call, out);
@@ -245,14 +260,16 @@ impl Host {
             self.originate(&root, changed, out);
         }
         self.refresh_settings(out);
+        self.drop_watches(out);
     }
 
     fn disconnect(&mut self, connection: ConnectionId, out: &mut Effects) {
         let detached = self.clients.detach(connection);
-        for channel in detached.subscriptions {
-            if let Some(channel) = self.channels.get_mut(&channel) {
+        for uri in detached.subscriptions {
+            if let Some(channel) = self.channels.get_mut(&uri) {
                 channel.subscribers.remove(&connection);
             }
+            self.end_unwatched(&uri, out);
         }
         if let Some(client) = detached.left {
             out.push(Effect::StartGrace {
@@ -279,10 +296,7 @@ impl Host {
 
     /// What the host has of a channel in memory, if anything.
     pub fn loaded(&self, channel: &Uri) -> Option<&Loaded> {
-        match &self.channels.get(channel)?.held {
-            Held::Here(loaded) => Some(loaded),
-            Held::Stored => None,
-        }
+        self.channels.get(channel)?.loaded()
     }
 
     /// Turns of a chat that are in the log only.

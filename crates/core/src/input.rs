@@ -5,6 +5,7 @@ use std::sync::Arc;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::connection::ReconnectParams;
 use agenthost_protocol::ids::{ClientId, ServerSeq, TurnId};
+use agenthost_protocol::resource::ResourceChange;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, RequestId, RpcError};
 use agenthost_protocol::session::SessionInputRequest;
 use agenthost_protocol::uri::Uri;
@@ -14,6 +15,7 @@ use crate::clients::Principal;
 use crate::completions::{FileSearch, FoundFile};
 use crate::effect::Answer;
 use crate::refusal::Failure;
+use crate::watches::WatchErrand;
 
 /// One connection of one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,6 +79,25 @@ pub enum Input {
         id: RequestId,
         /// What came of it.
         answer: Box<Result<Answer, Failure>>,
+    },
+    /// A watch has begun, or could not.
+    Watching {
+        /// The watch.
+        errand: Box<WatchErrand>,
+        /// Why it could not.
+        begun: Result<(), Failure>,
+    },
+    /// A watch saw something.
+    FilesChanged {
+        /// The watch.
+        channel: Uri,
+        /// What it saw.
+        changes: Vec<ResourceChange>,
+    },
+    /// A while has passed since a watch began. If nobody watches, it ends.
+    StillUnwatched {
+        /// The watch.
+        channel: Uri,
     },
     /// Files were looked for.
     FilesFound {

@@ -50,6 +50,7 @@ mod turns;
 pub mod uris;
 mod usage;
 mod waiting;
+mod watches;
 mod workers;
 
 pub use clients::{ClientRecord, Principal};
@@ -60,3 +61,4 @@ pub use files::{Access, FileErrand, FileRequest, Root};
 pub use host::{Config, Host, Remembered, StoredChannel};
 pub use input::{ConnectionId, Extent, Input, Loaded, Need, Received};
 pub use refusal::{Failure, Refusal};
+pub use watches::WatchErrand;

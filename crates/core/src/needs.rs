@@ -123,6 +123,9 @@ impl Host {
             | Input::Restored { .. }
             | Input::FilesFound { .. }
             | Input::Answered { .. }
+            | Input::Watching { .. }
+            | Input::FilesChanged { .. }
+            | Input::StillUnwatched { .. }
             | Input::Quiet => (Vec::new(), Extent::Tail),
         }
     }

@@ -117,6 +117,10 @@ impl Host {
             ClientRequest::Completions(params) => {
                 return Ok(self.completions(connection, id, &params, out)?);
             }
+            ClientRequest::CreateResourceWatch(params) => {
+                self.create_watch(env, connection, id, params, out)?;
+                return Ok(None);
+            }
             ClientRequest::ResourceRequest(params) => self.request_access(&params),
             ClientRequest::ResourceRead(params) => {
                 return self.errand(connection, id, FileRequest::Read(params), out);

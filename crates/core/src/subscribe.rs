@@ -100,6 +100,7 @@ impl Host {
         if let Some(subscriber) = self.clients.connections.get_mut(&connection) {
             subscriber.subscriptions.remove(channel);
         }
+        self.end_unwatched(channel, out);
         if let Some(client) = self.clients.client_of(connection).cloned() {
             self.leave_if_unwatched(env, &client, channel, out);
         }

@@ -351,6 +351,11 @@ impl Driver {
             } => {
                 tracing::warn!(%channel, action, reason, "an action was discarded");
             }
+            Effect::Watch(errand) => self.later.watch(errand),
+            Effect::Unwatch { channel } => self.later.unwatch(&channel),
+            Effect::AwaitSubscriber { channel, after } => {
+                self.later.after(after, Input::StillUnwatched { channel });
+            }
             Effect::UseFiles(errand) => return Ok(self.later.use_files(errand)),
             Effect::FindFiles(search) => return Ok(self.later.find(search)),
             Effect::AwaitCall {

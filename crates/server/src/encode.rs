@@ -20,6 +20,7 @@ pub(crate) fn answer(id: &RequestId, answer: &Answer) -> Result<String, encode::
         Answer::ResolveSessionConfig(result) => encode::success(id, result),
         Answer::SessionConfigCompletions(result) => encode::success(id, result),
         Answer::Completions(result) => encode::success(id, result),
+        Answer::Watch(result) => encode::success(id, result),
         Answer::Read(result) => encode::success(id, result),
         Answer::List(result) => encode::success(id, result),
         Answer::Resolve(result) => encode::success(id, result),

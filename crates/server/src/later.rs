@@ -1,13 +1,14 @@
 //! What the host hears of later.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agenthost_core::{ConnectionId, Failure, FileErrand, FileSearch, ITEMS, Input};
+use agenthost_core::{ConnectionId, Failure, FileErrand, FileSearch, ITEMS, Input, WatchErrand};
 use agenthost_protocol::number::Millis;
-use agenthost_workspace::{Bounds, Files, find_files};
-use tokio::sync::{Semaphore, oneshot};
+use agenthost_protocol::uri::Uri;
+use agenthost_workspace::{Bounds, Files, Watch, find_files};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 
 /// Searches for files at the same time. Whoever asks for one more is told
@@ -16,6 +17,10 @@ const SEARCHES: usize = 8;
 
 /// Requests of one client about files that are not answered yet.
 const ERRANDS: usize = 64;
+
+/// What watches saw and the host has not taken in yet. When there is more,
+/// they wait, and the system counts for them.
+const CHANGES: usize = 256;
 
 /// What a search may cost.
 const BOUNDS: Bounds = Bounds {
@@ -32,6 +37,9 @@ pub(crate) struct Later {
     searches: Arc<Semaphore>,
     files: Arc<Files>,
     errands: BTreeMap<ConnectionId, Errands>,
+    watches: Arc<Mutex<BTreeMap<Uri, Watch>>>,
+    seen: mpsc::Receiver<Input>,
+    to_seen: mpsc::Sender<Input>,
 }
 
 /// What one client asked for.
@@ -53,7 +61,11 @@ impl Default for Errands {
 
 impl Default for Later {
     fn default() -> Self {
+        let (to_seen, seen) = mpsc::channel(CHANGES);
         Later {
+            watches: Arc::default(),
+            seen,
+            to_seen,
             tasks: JoinSet::new(),
             searches: Arc::new(Semaphore::new(SEARCHES)),
             files: Arc::default(),
@@ -66,13 +78,42 @@ impl Later {
     /// The next thing that is done; never, if nothing has begun.
     pub(crate) async fn next(&mut self) -> Input {
         loop {
-            match self.tasks.join_next().await {
-                Some(Ok(input)) => return input,
-                // It broke, or was ended: nothing comes of it.
-                Some(Err(_)) => {}
-                None => std::future::pending().await,
+            tokio::select! {
+                Some(done) = self.tasks.join_next() => match done {
+                    Ok(input) => return input,
+                    // It broke, or was ended: nothing comes of it.
+                    Err(_) => {}
+                },
+                Some(input) = self.seen.recv() => return input,
             }
         }
+    }
+
+    /// Begins a watch.
+    pub(crate) fn watch(&mut self, errand: Box<WatchErrand>) {
+        let watches = Arc::clone(&self.watches);
+        let seen = self.to_seen.clone();
+        self.tasks.spawn_blocking(move || {
+            let channel = errand.channel.clone();
+            let tell = move |changes| {
+                let channel = channel.clone();
+                // When the host is gone, nobody wants to know.
+                let told = seen.blocking_send(Input::FilesChanged { channel, changes });
+                told.unwrap_or_default();
+            };
+            let begun = Watch::begin(&errand.roots, &errand.watch, tell);
+            let begun = begun.map(|watch| {
+                let mut watches = watches.lock().unwrap_or_else(PoisonError::into_inner);
+                watches.insert(errand.channel.clone(), watch);
+            });
+            Input::Watching { errand, begun }
+        });
+    }
+
+    /// Ends a watch.
+    pub(crate) fn unwatch(&mut self, channel: &Uri) {
+        let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(watches.remove(channel));
     }
 
     /// Tells the host something after a while.

@@ -10,6 +10,7 @@ mod place;
 mod read;
 mod write;
 
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use agenthost_core::{Access, Answer, Failure, FileRequest, Root};
@@ -23,6 +24,20 @@ pub const LARGEST: u64 = 16 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub struct Files {
     writing: Mutex<()>,
+}
+
+/// Where a file really is, and what it is, if it may be used.
+pub(crate) fn find_place(
+    roots: &[Root],
+    uri: &Uri,
+    access: Access,
+) -> Result<(PathBuf, cap_std::fs::Metadata), FileError> {
+    let place = place::Place::find(roots, uri, access)?;
+    let failed = |error: std::io::Error| place.failed(access, &error);
+    let metadata = place.dir.metadata(place.target()).map_err(failed)?;
+    let inside = place.dir.canonicalize(place.target()).map_err(failed)?;
+    let path = place.real(&inside).map_err(failed)?;
+    Ok((path, metadata))
 }
 
 /// Why something could not be done with a file.

@@ -1,7 +1,7 @@
 //! What agents and their clients work on.
 //!
 //! **What it does.** [`Files`] reads and changes files inside of granted
-//! folders; [`find_files`] looks for files by what was typed of their
+//! folders; [`Watch`] tells what changes in one; [`find_files`] looks for files by what was typed of their
 //! names; [`path_of`] and [`uri_of`] say which file a `file:` URI names.
 //!
 //! **What it never does.** It decides nothing about sessions and sends nothing
@@ -13,7 +13,9 @@
 mod address;
 mod files;
 mod find;
+mod watch;
 
 pub use address::{path_of, uri_of};
 pub use files::{FileError, Files, LARGEST};
 pub use find::{Bounds, find_files};
+pub use watch::Watch;

@@ -268,3 +268,86 @@ fn files_are_used_where_they_may_be() {
         "#]],
     );
 }
+
+/// WAT-1, WAT-4 to WAT-7: a watch is there for as long as somebody watches.
+#[test]
+fn a_watch_lasts_while_it_is_watched() {
+    let watch = "ahp-resource-watch:/watch-00000000000000000000000000000007";
+    let script = r#"
+        - c1 joins a
+        - c1 opens s1 {"workingDirectories": ["file:///w"]}
+        c1 createResourceWatch {"uri": "file:///elsewhere"}
+        c1 createResourceWatch {"uri": "file:///w/x", "recursive": true}
+        watching
+        c1 subscribe WATCH
+        changed WATCH file:///w/x/y
+        c1 ! WATCH resourceWatch/changed {"changes": {"items": []}}
+        unwatched WATCH
+        c1 unsubscribe WATCH
+        changed WATCH file:///w/x/y
+        c1 subscribe WATCH
+        c1 createResourceWatch {"uri": "file:///w/none"}
+        watching there is none
+        - c1 createResourceWatch {"uri": "file:///w"}
+        - c1 leave
+        watching
+    "#;
+    check(
+        &script.replace("WATCH", watch),
+        expect![[r#"
+        c1 createResourceWatch {"uri": "file:///elsewhere"}
+            c1: error -32009 `file:///elsewhere` is outside of the folders that may be used here; a person can add them to the settings of the host
+        c1 createResourceWatch {"uri": "file:///w/x", "recursive": true}
+            watch file:///w/x as ahp-resource-watch:/watch-00000000000000000000000000000007
+        watching
+            await ahp-resource-watch:/watch-00000000000000000000000000000007 30000
+            c1: watch ahp-resource-watch:/watch-00000000000000000000000000000007
+        c1 subscribe ahp-resource-watch:/watch-00000000000000000000000000000007
+            c1: snapshot of ahp-resource-watch:/watch-00000000000000000000000000000007 at 2
+        changed ahp-resource-watch:/watch-00000000000000000000000000000007 file:///w/x/y
+            c1: 3 shown resourceWatch/changed {"changes":{"items":[{"uri":"file:///w/x/y","type":"updated"}]}}
+        c1 ! ahp-resource-watch:/watch-00000000000000000000000000000007 resourceWatch/changed {"changes": {"items": []}}
+            c1: 4 rejected: `resourceWatch/changed` can only be dispatched by the host
+        unwatched ahp-resource-watch:/watch-00000000000000000000000000000007
+            nothing
+        c1 unsubscribe ahp-resource-watch:/watch-00000000000000000000000000000007
+            unwatch ahp-resource-watch:/watch-00000000000000000000000000000007
+        changed ahp-resource-watch:/watch-00000000000000000000000000000007 file:///w/x/y
+            nothing
+        c1 subscribe ahp-resource-watch:/watch-00000000000000000000000000000007
+            c1: error -32008 there is nothing at `ahp-resource-watch:/watch-00000000000000000000000000000007`
+        c1 createResourceWatch {"uri": "file:///w/none"}
+            watch file:///w/none as ahp-resource-watch:/watch-00000000000000000000000000000010
+        watching there is none
+            c1: error -32603 there is none
+        watching
+            unwatch ahp-resource-watch:/watch-00000000000000000000000000000012
+    "#]],
+    );
+}
+
+/// Nobody came to watch, or the host was started again.
+#[test]
+fn a_watch_that_nobody_watches_ends() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1 {"workingDirectories": ["file:///w"]}
+        - c1 createResourceWatch {"uri": "file:///w"}
+        - watching
+        unwatched ahp-resource-watch:/watch-00000000000000000000000000000006
+        - c1 createResourceWatch {"uri": "file:///w"}
+        - watching
+        - c1 subscribe ahp-resource-watch:/watch-00000000000000000000000000000009
+        - restart
+        - c2 connect me was c1
+        c2 reconnect {"clientId": "a", "lastSeenServerSeq": 2, "subscriptions": ["ahp-resource-watch:/watch-00000000000000000000000000000009"]}
+        "#,
+        expect![[r#"
+            unwatched ahp-resource-watch:/watch-00000000000000000000000000000006
+                unwatch ahp-resource-watch:/watch-00000000000000000000000000000006
+            c2 reconnect {"clientId": "a", "lastSeenServerSeq": 2, "subscriptions": ["ahp-resource-watch:/watch-00000000000000000000000000000009"]}
+                c2: replay (2, 2] of [], missing [ahp-resource-watch:/watch-00000000000000000000000000000009]
+        "#]],
+    );
+}

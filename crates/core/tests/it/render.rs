@@ -88,6 +88,9 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                 action,
                 reason,
             } => format!("discarded {} {action}: {reason}", short(channel)),
+            Effect::Watch(errand) => format!("watch {} as {}", errand.watch.root, errand.channel),
+            Effect::Unwatch { channel } => format!("unwatch {channel}"),
+            Effect::AwaitSubscriber { channel, after } => format!("await {channel} {}", after.0),
             Effect::UseFiles(errand) => {
                 let roots: Vec<_> = errand
                     .roots
@@ -204,6 +207,7 @@ fn render_answer(answer: &Answer) -> String {
             let values: Vec<_> = result.items.iter().map(|item| &item.value).collect();
             format!("values {}", serde_json::to_string(&values).unwrap())
         }
+        Answer::Watch(result) => format!("watch {}", result.channel),
         Answer::Read(_) | Answer::List(_) | Answer::Resolve(_) => "about a file".to_owned(),
         Answer::Completions(result) => {
             let items = result.items.iter().map(|item| {

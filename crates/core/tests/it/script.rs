@@ -12,17 +12,22 @@
 //! grace CLIENT         restart         quiet         wait MS
 //! found PATH ...       what came of the oldest search for files
 //! done                 the oldest request about files went well
+//! watching [REASON]    the oldest watch has begun, or could not
+//! changed WATCH FILE   a watch saw something
+//! unwatched WATCH      a while has passed since a watch began
 //! silent               the patience with the oldest call of a client is over
 //! ```
 //!
 //! `s1` is short for the session `ahp-session:/s1`, `s1.chat` for its default
 //! chat, `root` for the host.
 
-use agenthost_core::{Answer, ConnectionId, Effects, FileKind, FoundFile, Input, Received, uris};
+use agenthost_core::{
+    Answer, ConnectionId, Effects, Failure, FileKind, FoundFile, Input, Received, uris,
+};
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message, RpcError};
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{Document, Json, Limits};
+use agenthost_protocol::wire::{self, Document, Json, Limits};
 use agenthost_testkit::{Place, event};
 use expect_test::Expect;
 use serde_json::json;
@@ -98,6 +103,24 @@ impl Runner<'_> {
                     answer: Box::new(Ok(Answer::Empty)),
                 })
             }
+            "watching" => {
+                let errand = self.world.watches.pop_front().unwrap();
+                let begun = match rest {
+                    "" => Ok(()),
+                    reason => Err(Failure::Failed(reason.to_owned())),
+                };
+                self.world.step(Input::Watching { errand, begun })
+            }
+            "changed" => {
+                let (channel, file) = word(rest);
+                let change = json!({"uri": file, "type": "updated"}).to_string();
+                let changes = vec![wire::from_str(&change).unwrap()];
+                let channel = uri(channel);
+                self.world.step(Input::FilesChanged { channel, changes })
+            }
+            "unwatched" => self
+                .world
+                .step(Input::StillUnwatched { channel: uri(rest) }),
             "silent" => {
                 let (session, call) = self.world.awaited.pop_front().unwrap();
                 self.world.step(Input::StillSilent { session, call })

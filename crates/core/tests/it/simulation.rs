@@ -342,6 +342,10 @@ impl Simulation {
 
     /// What was looked for is found, sooner or later.
     fn finish_searches(&mut self) {
+        while let Some(errand) = self.world.watches.pop_front() {
+            let begun = Ok(());
+            self.world.step(Input::Watching { errand, begun });
+        }
         while let Some(errand) = self.world.errands.pop_front() {
             self.world.step(Input::Answered {
                 connection: errand.connection,

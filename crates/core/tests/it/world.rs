@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use agenthost_core::{
     Answer, Config, ConnectionId, Effect, Effects, Env, Extent, FileErrand, FileSearch, Host,
-    Input, Need, Principal, Received, Write,
+    Input, Need, Principal, Received, WatchErrand, Write,
 };
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::{ChannelState, Snapshot};
@@ -37,6 +37,7 @@ pub(crate) struct World {
     /// What was asked of others and is not done yet.
     pub(crate) searches: VecDeque<Box<FileSearch>>,
     pub(crate) errands: VecDeque<Box<FileErrand>>,
+    pub(crate) watches: VecDeque<Box<WatchErrand>>,
     pub(crate) awaited: VecDeque<(Uri, Arc<SessionInputRequest>)>,
     pub(crate) queues: Queues,
     pub(crate) verdicts: Verdicts,
@@ -123,6 +124,7 @@ impl World {
             memories: BTreeMap::new(),
             searches: VecDeque::new(),
             errands: VecDeque::new(),
+            watches: VecDeque::new(),
             awaited: VecDeque::new(),
             queues: Queues::default(),
             verdicts: Verdicts::default(),
@@ -252,6 +254,7 @@ impl World {
                         | Answer::ResolveSessionConfig(_)
                         | Answer::SessionConfigCompletions(_)
                         | Answer::Completions(_)
+                        | Answer::Watch(_)
                         | Answer::Read(_)
                         | Answer::List(_)
                         | Answer::Resolve(_),
@@ -299,9 +302,11 @@ impl World {
             }
             Effect::FindFiles(search) => self.searches.push_back(search.clone()),
             Effect::UseFiles(errand) => self.errands.push_back(errand.clone()),
+            Effect::Watch(errand) => self.watches.push_back(errand.clone()),
             Effect::AwaitCall { session, call, .. } => {
                 self.awaited.push_back((session.clone(), Arc::clone(call)));
             }
+            Effect::Unwatch { .. } | Effect::AwaitSubscriber { .. } => {}
             Effect::Notify { notification, to } => {
                 for connection in to {
                     let client = self.clients.get_mut(connection).unwrap();
@@ -342,6 +347,7 @@ impl World {
         self.memories.append(&mut self.clients);
         self.searches.clear();
         self.errands.clear();
+        self.watches.clear();
         self.awaited.clear();
         self.host = Host::new(config(), self.log.remember());
         let mut all = Effects::default();

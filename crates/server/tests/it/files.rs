@@ -118,3 +118,35 @@ async fn files_are_changed_in_order() {
     assert!(!lines.is_empty());
     server.stop().await.unwrap();
 }
+
+/// WAT-1 to WAT-5, from the disk to a client.
+#[tokio::test]
+async fn a_folder_is_watched() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let mut raw = Raw::connect(&server).await;
+    let uri = format!("file://{}", folder.path().display());
+    join(&mut raw, &uri).await;
+    let missing = json!({"uri": format!("{uri}/none")});
+    let answer = ask(&mut raw, 2, "createResourceWatch", missing).await;
+    assert_eq!(answer["error"]["code"], -32008, "{answer}");
+    let answer = ask(&mut raw, 3, "createResourceWatch", json!({"uri": uri})).await;
+    let channel = answer["result"]["channel"].as_str().unwrap().to_owned();
+    let subscribe =
+        json!({"jsonrpc": "2.0", "id": 4, "method": "subscribe", "params": {"channel": channel}});
+    let answer = raw.ask(&subscribe.to_string()).await;
+    assert_eq!(
+        answer["result"]["snapshot"]["state"],
+        json!({"root": uri, "recursive": false})
+    );
+    std::fs::write(folder.path().join("a"), "").unwrap();
+    let told = raw.hear().await.unwrap();
+    let action = &told["params"]["action"];
+    assert_eq!(action["type"], "resourceWatch/changed", "{told}");
+    assert_eq!(
+        action["changes"]["items"],
+        json!([{"uri": format!("{uri}/a"), "type": "added"}])
+    );
+    server.stop().await.unwrap();
+}

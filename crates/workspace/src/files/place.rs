@@ -115,6 +115,16 @@ impl Place {
         })
     }
 
+    /// Where a path from the directory really is.
+    pub(super) fn real(&self, path: &Path) -> std::io::Result<PathBuf> {
+        let root = std::fs::canonicalize(&self.root)?;
+        let path = path.strip_prefix(".").unwrap_or(path);
+        Ok(match path.as_os_str().is_empty() {
+            true => root,
+            false => root.join(path),
+        })
+    }
+
     /// Where a path from the directory is.
     pub(super) fn uri_of(&self, path: &Path) -> Option<Uri> {
         uri_of(&self.root.join(path))

@@ -8,3 +8,4 @@
 mod escape;
 mod files;
 mod find;
+mod watch;
