@@ -79,11 +79,12 @@ impl Later {
     pub(crate) async fn next(&mut self) -> Input {
         loop {
             tokio::select! {
-                Some(done) = self.tasks.join_next() => match done {
-                    Ok(input) => return input,
-                    // It broke, or was ended: nothing comes of it.
-                    Err(_) => {}
-                },
+                Some(done) = self.tasks.join_next() => {
+                    // If it broke, or was ended, nothing comes of it.
+                    if let Ok(input) = done {
+                        return input;
+                    }
+                }
                 Some(input) = self.seen.recv() => return input,
             }
         }

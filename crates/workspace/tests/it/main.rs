@@ -1,6 +1,7 @@
 //! What agents and clients work on, on a real disk.
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::indexing_slicing,
     reason = "a test fails by panicking"
 )]
