@@ -15,9 +15,10 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
 use crate::agent::{AgentCommand, ClientTool};
-use crate::effect::{Effect, Effects};
+use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::Host;
+use crate::input::Input;
 
 /// A call that a client was to carry out and never will.
 struct Orphan {
@@ -147,11 +148,8 @@ impl Host {
         out: &mut Effects,
     ) {
         if let Some(after) = self.tool_patience() {
-            out.push(Effect::AwaitCall {
-                session: session.clone(),
-                call,
-                after,
-            });
+            let session = session.clone();
+            out.later(after, Input::StillSilent { session, call });
         }
     }
 

@@ -18,7 +18,7 @@ use agenthost_protocol::resource::{
 use agenthost_protocol::root::ListSessionsResult;
 use agenthost_protocol::rpc::{HostNotification, RequestId, RpcError};
 use agenthost_protocol::session::{
-    ResolveSessionConfigResult, SessionConfigCompletionsResult, SessionInputRequest, SessionSummary,
+    ResolveSessionConfigResult, SessionConfigCompletionsResult, SessionSummary,
 };
 use agenthost_protocol::uri::Uri;
 
@@ -26,7 +26,7 @@ use crate::agent::AgentCommand;
 use crate::clients::ClientRecord;
 use crate::completions::FileSearch;
 use crate::files::FileErrand;
-use crate::input::ConnectionId;
+use crate::input::{ConnectionId, Input};
 use crate::watches::WatchErrand;
 
 /// What a step wants done.
@@ -144,6 +144,13 @@ pub enum Effect {
         /// How it would have broken it.
         reason: String,
     },
+    /// Send an input after a while. Each is sent, whatever happens meanwhile.
+    Later {
+        /// After how long.
+        after: Millis,
+        /// What.
+        input: Box<Input>,
+    },
     /// Do something with files, and send `Input::Answered`.
     UseFiles(Box<FileErrand>),
     /// Begin a watch, and send `Input::Watching`; from then on
@@ -154,31 +161,8 @@ pub enum Effect {
         /// The watch.
         channel: Uri,
     },
-    /// Send `Input::StillUnwatched` after a while.
-    AwaitSubscriber {
-        /// The watch.
-        channel: Uri,
-        /// After how long.
-        after: Millis,
-    },
     /// Look for files, and send `Input::FilesFound`.
     FindFiles(Box<FileSearch>),
-    /// Send `Input::StillSilent` after a while.
-    AwaitCall {
-        /// The session.
-        session: Uri,
-        /// The call that a client runs, as the session says it.
-        call: Arc<SessionInputRequest>,
-        /// After how long.
-        after: Millis,
-    },
-    /// Send `Input::GraceEnded` after a while.
-    StartGrace {
-        /// For whom.
-        client: ClientId,
-        /// After how long.
-        after: Millis,
-    },
 }
 
 /// Someone to send an action to.
@@ -238,6 +222,12 @@ pub enum Answer {
 impl Effects {
     pub(crate) fn push(&mut self, effect: Effect) {
         self.effects.push(effect);
+    }
+
+    /// Has an input sent after a while.
+    pub(crate) fn later(&mut self, after: Millis, input: Input) {
+        let input = Box::new(input);
+        self.push(Effect::Later { after, input });
     }
 
     pub(crate) fn write(&mut self, write: Write) {

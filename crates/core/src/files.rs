@@ -3,8 +3,7 @@
 
 use agenthost_protocol::resource::{
     ResourceCopyParams, ResourceDeleteParams, ResourceListParams, ResourceMkdirParams,
-    ResourceMoveParams, ResourceReadParams, ResourceRequestParams, ResourceResolveParams,
-    ResourceWriteParams,
+    ResourceMoveParams, ResourceReadParams, ResourceResolveParams, ResourceWriteParams,
 };
 use agenthost_protocol::rpc::RequestId;
 use agenthost_protocol::uri::Uri;
@@ -98,17 +97,6 @@ impl Host {
             Ok(answer) => out.answer(connection, id, answer),
             Err(failure) => out.fail(connection, id, failure.into()),
         }
-    }
-
-    /// Whether a client may use a file (RES-12). What is not granted, a person
-    /// has to grant first: in the settings of the host.
-    pub(crate) fn request_access(&self, params: &ResourceRequestParams) -> Result<Answer, Failure> {
-        let access = match params.write {
-            Some(true) => Access::Write,
-            _ => Access::Read,
-        };
-        self.check_granted(&params.uri, access)?;
-        Ok(Answer::Empty)
     }
 
     /// Whether something may be done with a file, by its address.

@@ -14,9 +14,10 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::agent::SlashCommand;
 use crate::clients::{Client, ClientRecord, Clients, Connection, Presence};
-use crate::effect::{Effect, Effects};
+use crate::effect::Effects;
 use crate::env::Env;
 use crate::files::Root;
+use crate::grants::AccessRequest;
 use crate::input::{ConnectionId, Input, Loaded};
 
 /// What the host is told when it starts.
@@ -80,6 +81,8 @@ pub struct Host {
     /// Sessions whose agent was told to open since the host started.
     pub(crate) opened: BTreeSet<Uri>,
     pub(crate) clients: Clients,
+    /// Clients that wait for access to files.
+    pub(crate) requests: Vec<AccessRequest>,
     /// What agents said they understand, by session.
     pub(crate) slash_commands: BTreeMap<Uri, Vec<SlashCommand>>,
 }
@@ -134,6 +137,7 @@ impl Host {
             sessions: BTreeMap::new(),
             opened: BTreeSet::new(),
             clients: Clients::default(),
+            requests: Vec::new(),
             slash_commands: BTreeMap::new(),
         };
         for stored in remembered.channels {
@@ -223,6 +227,9 @@ impl Host {
                 id,
                 answer,
             } => self.pass_on(connection, &id, *answer, out),
+            Input::StillUngranted { connection, id } => {
+                self.refuse_request(connection, &id, out);
+            }
             Input::Watching { errand, begun } => self.watching(*errand, begun, out),
             Input::FilesChanged { channel, changes } => {
                 self.files_changed(&channel, changes, out);
@@ -260,10 +267,12 @@ impl Host {
             self.originate(&root, changed, out);
         }
         self.refresh_settings(out);
+        self.show_requests(out);
         self.drop_watches(out);
     }
 
     fn disconnect(&mut self, connection: ConnectionId, out: &mut Effects) {
+        self.forget_requests(connection, out);
         let detached = self.clients.detach(connection);
         for uri in detached.subscriptions {
             if let Some(channel) = self.channels.get_mut(&uri) {
@@ -272,10 +281,7 @@ impl Host {
             self.end_unwatched(&uri, out);
         }
         if let Some(client) = detached.left {
-            out.push(Effect::StartGrace {
-                client,
-                after: self.config.grace,
-            });
+            out.later(self.config.grace, Input::GraceEnded { client });
         }
     }
 

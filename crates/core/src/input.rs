@@ -80,6 +80,13 @@ pub enum Input {
         /// What came of it.
         answer: Box<Result<Answer, Failure>>,
     },
+    /// A person had time to grant what a client asked for.
+    StillUngranted {
+        /// Who asked.
+        connection: ConnectionId,
+        /// What has to be answered.
+        id: RequestId,
+    },
     /// A watch has begun, or could not.
     Watching {
         /// The watch.

@@ -28,6 +28,7 @@ mod effect;
 mod env;
 mod files;
 mod flags;
+mod grants;
 mod handshake;
 mod history;
 mod host;

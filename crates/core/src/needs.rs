@@ -124,6 +124,7 @@ impl Host {
             | Input::FilesFound { .. }
             | Input::Answered { .. }
             | Input::Watching { .. }
+            | Input::StillUngranted { .. }
             | Input::FilesChanged { .. }
             | Input::StillUnwatched { .. }
             | Input::Quiet => (Vec::new(), Extent::Tail),

@@ -38,8 +38,8 @@ impl Host {
                 self.react_session(env, channel, action, out);
             }
             Action::Annotations(_) => self.count_annotations(channel, out),
-            Action::Root(_)
-            | Action::Terminal(_)
+            Action::Root(_) => self.answer_requests(out),
+            Action::Terminal(_)
             | Action::Changeset(_)
             | Action::ResourceWatch(_)
             | Action::Canvas(_)

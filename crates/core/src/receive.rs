@@ -121,7 +121,9 @@ impl Host {
                 self.create_watch(env, connection, id, params, out)?;
                 return Ok(None);
             }
-            ClientRequest::ResourceRequest(params) => self.request_access(&params),
+            ClientRequest::ResourceRequest(params) => {
+                return Ok(self.request_access(connection, id, &params, out)?);
+            }
             ClientRequest::ResourceRead(params) => {
                 return self.errand(connection, id, FileRequest::Read(params), out);
             }

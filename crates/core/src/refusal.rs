@@ -49,8 +49,8 @@ pub enum Failure {
     Unreadable(Uri),
     /// A file is outside of what was granted.
     #[error(
-        "`{uri}` is outside of the folders that may be used here; a person can add them to the \
-         settings of the host"
+        "`{uri}` is outside of the folders that may be used here; `agenthost allow` lets a person \
+         add more"
     )]
     NotGranted {
         /// The file.

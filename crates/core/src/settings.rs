@@ -30,6 +30,9 @@ const READABLE: &str = "readableFolders";
 /// Folders that clients may change.
 const WRITABLE: &str = "writableFolders";
 
+/// What clients ask for and nobody has granted yet; shown only.
+pub(crate) const REQUESTED: &str = "requestedFolders";
+
 /// Long enough for a person who is asked by the client.
 const DEFAULT_TOOL_TIMEOUT: u64 = 1_800;
 
@@ -164,6 +167,14 @@ pub(crate) fn schema(agents: &[AgentInfo]) -> ConfigSchema {
         max_items: Some(FOLDERS),
         ..property("array", title)
     };
+    let requested = ConfigPropertySchema {
+        description: Some(
+            "What clients ask for; to grant it, add the folder to one of the above.".to_owned(),
+        ),
+        items: Some(Box::new(property("string", "Request"))),
+        read_only: Some(true),
+        ..property("array", "Requested folders")
+    };
     ConfigSchema {
         r#type: "object".to_owned(),
         properties: [
@@ -172,6 +183,7 @@ pub(crate) fn schema(agents: &[AgentInfo]) -> ConfigSchema {
                 folders("Readable folders", "look into"),
             ),
             (WRITABLE.to_owned(), folders("Writable folders", "change")),
+            (REQUESTED.to_owned(), requested),
             (DEFAULT_AGENT.to_owned(), agent),
             (TOOL_TIMEOUT.to_owned(), patience),
         ]

@@ -19,7 +19,7 @@ use crate::effect::{Answer, Effect, Effects, Write};
 use crate::env::Env;
 use crate::files::{Access, Root};
 use crate::host::Host;
-use crate::input::ConnectionId;
+use crate::input::{ConnectionId, Input};
 use crate::refusal::Failure;
 
 /// Most watches at a time.
@@ -100,10 +100,10 @@ impl Host {
             return;
         }
         self.create(&channel, None, watch.into(), out);
-        out.push(Effect::AwaitSubscriber {
+        let unwatched = Input::StillUnwatched {
             channel: channel.clone(),
-            after: PATIENCE,
-        });
+        };
+        out.later(PATIENCE, unwatched);
         let result = CreateResourceWatchResult { channel };
         out.answer(connection, &id, Answer::Watch(result));
     }

@@ -353,21 +353,9 @@ impl Driver {
             }
             Effect::Watch(errand) => self.later.watch(errand),
             Effect::Unwatch { channel } => self.later.unwatch(&channel),
-            Effect::AwaitSubscriber { channel, after } => {
-                self.later.after(after, Input::StillUnwatched { channel });
-            }
             Effect::UseFiles(errand) => return Ok(self.later.use_files(errand)),
             Effect::FindFiles(search) => return Ok(self.later.find(search)),
-            Effect::AwaitCall {
-                session,
-                call,
-                after,
-            } => self
-                .later
-                .after(after, Input::StillSilent { session, call }),
-            Effect::StartGrace { client, after } => {
-                self.later.after(after, Input::GraceEnded { client });
-            }
+            Effect::Later { after, input } => self.later.after(after, *input),
         }
         Ok(None)
     }

@@ -335,3 +335,35 @@ fn runs(what: &str) -> bool {
         .into_iter()
         .any(|line| line.contains(what) && !line.contains("agenthost\0"))
 }
+
+/// What a person allows is listed, remembered, and taken back.
+#[test]
+fn folders_are_allowed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = std::fs::canonicalize(directory.path()).unwrap();
+    std::fs::create_dir(path.join("notes")).unwrap();
+    let uri = format!("file://{}/notes", path.display());
+    let output = run(&path, &["allow"], "");
+    assert!(err(&output).contains("`agenthost allow DIR` allows more"));
+    let output = run(&path, &["allow", "notes"], "");
+    assert_eq!(out(&output), format!("read {uri}\n"), "{}", err(&output));
+    let output = run(&path, &["allow", "--write", "notes"], "");
+    assert_eq!(out(&output), format!("write {uri}\n"), "{}", err(&output));
+    let output = run(&path, &["allow"], "");
+    assert_eq!(out(&output), format!("write {uri}\n"), "it is remembered");
+    let output = run(&path, &["allow", "nowhere"], "");
+    assert!(
+        err(&output).contains("folder `nowhere`"),
+        "{}",
+        err(&output)
+    );
+    std::fs::remove_dir(path.join("notes")).unwrap();
+    let output = run(&path, &["allow", "--remove", "notes"], "");
+    assert!(
+        output.status.success() && out(&output).is_empty(),
+        "{}",
+        err(&output)
+    );
+    let output = run(&path, &["allow", "--remove", "notes"], "");
+    assert!(err(&output).contains("was not allowed"), "{}", err(&output));
+}

@@ -218,6 +218,7 @@ fn files_are_used_where_they_may_be() {
         - c1 joins a
         c1 resourceRead {"uri": "file:///w/x"}
         c1 resourceRequest {"uri": "file:///w/x"}
+        ungranted
         - c1 opens s1 {"workingDirectories": ["file:///w"]}
         c1 resourceWrite {"uri": "file:///w/x", "data": "", "encoding": "utf-8"}
         done
@@ -225,10 +226,12 @@ fn files_are_used_where_they_may_be() {
         c1 resourceRequest {"uri": "file:///w/../x", "write": true}
         c1 resourceRequest {"uri": "file:///w/%2E./x", "write": true}
         c1 resourceRequest {"uri": "file:///weather", "read": true}
+        ungranted
         c1 ! root root/configChanged {"config": {"readableFolders": ["https://x"]}}
         c1 ! root root/configChanged {"config": {"readableFolders": ["file:///docs"], "writableFolders": ["file:///more/"]}}
         c1 resourceRequest {"uri": "file:///docs/a", "read": true}
         c1 resourceRequest {"uri": "file:///docs/a", "write": true}
+        ungranted
         c1 resourceRequest {"uri": "file:///more/a", "write": true}
         c1 resourceList {"uri": "file:///more"}
         - c1 leave
@@ -238,7 +241,9 @@ fn files_are_used_where_they_may_be() {
             c1 resourceRead {"uri": "file:///w/x"}
                 files in []
             c1 resourceRequest {"uri": "file:///w/x"}
-                c1: error -32009 `file:///w/x` is outside of the folders that may be used here; a person can add them to the settings of the host
+                await a grant 60000
+            ungranted
+                c1: error -32009 `file:///w/x` is outside of the folders that may be used here; `agenthost allow` lets a person add more
             c1 resourceWrite {"uri": "file:///w/x", "data": "", "encoding": "utf-8"}
                 files in [Write file:///w]
             done
@@ -246,19 +251,23 @@ fn files_are_used_where_they_may_be() {
             c1 resourceRequest {"uri": "file:///w/x", "write": true}
                 c1: {}
             c1 resourceRequest {"uri": "file:///w/../x", "write": true}
-                c1: error -32009 `file:///w/../x` is outside of the folders that may be used here; a person can add them to the settings of the host
+                c1: error -32009 `file:///w/../x` is outside of the folders that may be used here; `agenthost allow` lets a person add more
             c1 resourceRequest {"uri": "file:///w/%2E./x", "write": true}
-                c1: error -32009 `file:///w/%2E./x` is outside of the folders that may be used here; a person can add them to the settings of the host
+                c1: error -32009 `file:///w/%2E./x` is outside of the folders that may be used here; `agenthost allow` lets a person add more
             c1 resourceRequest {"uri": "file:///weather", "read": true}
-                c1: error -32009 `file:///weather` is outside of the folders that may be used here; a person can add them to the settings of the host
+                await a grant 60000
+            ungranted
+                c1: error -32009 `file:///weather` is outside of the folders that may be used here; `agenthost allow` lets a person add more
             c1 ! root root/configChanged {"config": {"readableFolders": ["https://x"]}}
-                c1: 3 rejected: `readableFolders`: `https://x` is not a folder of this machine (file:///…)
+                c1: 7 rejected: `readableFolders`: `https://x` is not a folder of this machine (file:///…)
             c1 ! root root/configChanged {"config": {"readableFolders": ["file:///docs"], "writableFolders": ["file:///more/"]}}
                 nothing
             c1 resourceRequest {"uri": "file:///docs/a", "read": true}
                 c1: {}
             c1 resourceRequest {"uri": "file:///docs/a", "write": true}
-                c1: error -32009 `file:///docs/a` is outside of the folders that may be used here; a person can add them to the settings of the host
+                await a grant 60000
+            ungranted
+                c1: error -32009 `file:///docs/a` is outside of the folders that may be used here; `agenthost allow` lets a person add more
             c1 resourceRequest {"uri": "file:///more/a", "write": true}
                 c1: {}
             c1 resourceList {"uri": "file:///more"}
@@ -295,34 +304,34 @@ fn a_watch_lasts_while_it_is_watched() {
     check(
         &script.replace("WATCH", watch),
         expect![[r#"
-        c1 createResourceWatch {"uri": "file:///elsewhere"}
-            c1: error -32009 `file:///elsewhere` is outside of the folders that may be used here; a person can add them to the settings of the host
-        c1 createResourceWatch {"uri": "file:///w/x", "recursive": true}
-            watch file:///w/x as ahp-resource-watch:/watch-00000000000000000000000000000007
-        watching
-            await ahp-resource-watch:/watch-00000000000000000000000000000007 30000
-            c1: watch ahp-resource-watch:/watch-00000000000000000000000000000007
-        c1 subscribe ahp-resource-watch:/watch-00000000000000000000000000000007
-            c1: snapshot of ahp-resource-watch:/watch-00000000000000000000000000000007 at 2
-        changed ahp-resource-watch:/watch-00000000000000000000000000000007 file:///w/x/y
-            c1: 3 shown resourceWatch/changed {"changes":{"items":[{"uri":"file:///w/x/y","type":"updated"}]}}
-        c1 ! ahp-resource-watch:/watch-00000000000000000000000000000007 resourceWatch/changed {"changes": {"items": []}}
-            c1: 4 rejected: `resourceWatch/changed` can only be dispatched by the host
-        unwatched ahp-resource-watch:/watch-00000000000000000000000000000007
-            nothing
-        c1 unsubscribe ahp-resource-watch:/watch-00000000000000000000000000000007
-            unwatch ahp-resource-watch:/watch-00000000000000000000000000000007
-        changed ahp-resource-watch:/watch-00000000000000000000000000000007 file:///w/x/y
-            nothing
-        c1 subscribe ahp-resource-watch:/watch-00000000000000000000000000000007
-            c1: error -32008 there is nothing at `ahp-resource-watch:/watch-00000000000000000000000000000007`
-        c1 createResourceWatch {"uri": "file:///w/none"}
-            watch file:///w/none as ahp-resource-watch:/watch-00000000000000000000000000000010
-        watching there is none
-            c1: error -32603 there is none
-        watching
-            unwatch ahp-resource-watch:/watch-00000000000000000000000000000012
-    "#]],
+            c1 createResourceWatch {"uri": "file:///elsewhere"}
+                c1: error -32009 `file:///elsewhere` is outside of the folders that may be used here; `agenthost allow` lets a person add more
+            c1 createResourceWatch {"uri": "file:///w/x", "recursive": true}
+                watch file:///w/x as ahp-resource-watch:/watch-00000000000000000000000000000007
+            watching
+                await ahp-resource-watch:/watch-00000000000000000000000000000007 30000
+                c1: watch ahp-resource-watch:/watch-00000000000000000000000000000007
+            c1 subscribe ahp-resource-watch:/watch-00000000000000000000000000000007
+                c1: snapshot of ahp-resource-watch:/watch-00000000000000000000000000000007 at 2
+            changed ahp-resource-watch:/watch-00000000000000000000000000000007 file:///w/x/y
+                c1: 3 shown resourceWatch/changed {"changes":{"items":[{"uri":"file:///w/x/y","type":"updated"}]}}
+            c1 ! ahp-resource-watch:/watch-00000000000000000000000000000007 resourceWatch/changed {"changes": {"items": []}}
+                c1: 4 rejected: `resourceWatch/changed` can only be dispatched by the host
+            unwatched ahp-resource-watch:/watch-00000000000000000000000000000007
+                nothing
+            c1 unsubscribe ahp-resource-watch:/watch-00000000000000000000000000000007
+                unwatch ahp-resource-watch:/watch-00000000000000000000000000000007
+            changed ahp-resource-watch:/watch-00000000000000000000000000000007 file:///w/x/y
+                nothing
+            c1 subscribe ahp-resource-watch:/watch-00000000000000000000000000000007
+                c1: error -32008 there is nothing at `ahp-resource-watch:/watch-00000000000000000000000000000007`
+            c1 createResourceWatch {"uri": "file:///w/none"}
+                watch file:///w/none as ahp-resource-watch:/watch-00000000000000000000000000000010
+            watching there is none
+                c1: error -32603 there is none
+            watching
+                unwatch ahp-resource-watch:/watch-00000000000000000000000000000012
+        "#]],
     );
 }
 
@@ -348,6 +357,59 @@ fn a_watch_that_nobody_watches_ends() {
                 unwatch ahp-resource-watch:/watch-00000000000000000000000000000006
             c2 reconnect {"clientId": "a", "lastSeenServerSeq": 2, "subscriptions": ["ahp-resource-watch:/watch-00000000000000000000000000000009"]}
                 c2: replay (2, 2] of [], missing [ahp-resource-watch:/watch-00000000000000000000000000000009]
+        "#]],
+    );
+}
+
+/// RES-12: what a client asks for, a person grants; or not, or too late.
+#[test]
+fn a_person_grants_what_is_asked_for() {
+    check(
+        r#"
+        - c1 joins a
+        - c2 joins b
+        - c2 subscribe root
+        c1 resourceRequest {"uri": "file:///docs/x", "write": true}
+        c1 resourceRequest {"uri": "file:///notes"}
+        c1 ! root root/configChanged {"config": {"requestedFolders": []}}
+        c1 ! root root/configChanged {"config": {}, "replace": true}
+        c2 ! root root/configChanged {"config": {"writableFolders": ["file:///docs"]}}
+        ungranted
+        ungranted
+        c1 resourceRequest {"uri": "file:///more"}
+        c1 leave
+        - restart
+        - c3 joins a
+        c3 resourceRequest {"uri": "file:///docs/x", "write": true}
+        "#,
+        expect![[r#"
+            c1 resourceRequest {"uri": "file:///docs/x", "write": true}
+                await a grant 60000
+                c2: 1 root root/configChanged {"replace":true,"config":{"requestedFolders":["write file:///docs/x"]}}
+            c1 resourceRequest {"uri": "file:///notes"}
+                await a grant 60000
+                c2: 2 root root/configChanged {"replace":true,"config":{"requestedFolders":["read file:///notes","write file:///docs/x"]}}
+            c1 ! root root/configChanged {"config": {"requestedFolders": []}}
+                c1: 3 rejected: `requestedFolders`: can't be changed
+            c1 ! root root/configChanged {"config": {}, "replace": true}
+                c1: 4 rejected: `requestedFolders`: can't be left out
+            c2 ! root root/configChanged {"config": {"writableFolders": ["file:///docs"]}}
+                c2: 5 root by b root/configChanged {"config":{"writableFolders":["file:///docs"]}}
+                c1: {}
+                c2: 6 root root/configChanged {"replace":true,"config":{"writableFolders":["file:///docs"],"requestedFolders":["read file:///notes"]}}
+            ungranted
+                nothing
+            ungranted
+                c1: error -32009 `file:///notes` is outside of the folders that may be used here; `agenthost allow` lets a person add more
+                c2: 7 root root/configChanged {"replace":true,"config":{"writableFolders":["file:///docs"]}}
+            c1 resourceRequest {"uri": "file:///more"}
+                await a grant 60000
+                c2: 8 root root/configChanged {"replace":true,"config":{"writableFolders":["file:///docs"],"requestedFolders":["read file:///more"]}}
+            c1 leave
+                c2: 9 root root/configChanged {"replace":true,"config":{"writableFolders":["file:///docs"]}}
+                grace a 30000
+            c3 resourceRequest {"uri": "file:///docs/x", "write": true}
+                c3: {}
         "#]],
     );
 }

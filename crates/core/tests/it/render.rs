@@ -1,7 +1,7 @@
 //! What a host does, in text.
 
 use agenthost_core::agent::{AgentCommand, Attached, ChatContext};
-use agenthost_core::{Answer, ConnectionId, Effect, Effects, Recipient};
+use agenthost_core::{Answer, ConnectionId, Effect, Effects, Input, Recipient};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::uri::Uri;
@@ -90,7 +90,6 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
             } => format!("discarded {} {action}: {reason}", short(channel)),
             Effect::Watch(errand) => format!("watch {} as {}", errand.watch.root, errand.channel),
             Effect::Unwatch { channel } => format!("unwatch {channel}"),
-            Effect::AwaitSubscriber { channel, after } => format!("await {channel} {}", after.0),
             Effect::UseFiles(errand) => {
                 let roots: Vec<_> = errand
                     .roots
@@ -103,16 +102,24 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                 let names: Vec<_> = search.directories.iter().map(Uri::as_str).collect();
                 format!("find {:?} in [{}]", search.query, names.join(", "))
             }
-            Effect::AwaitCall { call, after, .. } => {
-                format!("await {} {}", call.key().unwrap(), after.0)
-            }
-            Effect::StartGrace { client, after } => format!("grace {client} {}", after.0),
+            Effect::Later { after, input } => format!("{} {}", render_later(input), after.0),
         });
     }
     if lines.is_empty() {
         lines.push("nothing".to_owned());
     }
     lines
+}
+
+/// What will come after a while.
+fn render_later(input: &Input) -> String {
+    match input {
+        Input::GraceEnded { client } => format!("grace {client}"),
+        Input::StillSilent { call, .. } => format!("await {}", call.key().unwrap()),
+        Input::StillUnwatched { channel } => format!("await {channel}"),
+        Input::StillUngranted { .. } => "await a grant".to_owned(),
+        other => panic!("nobody waits for {other:?}"),
+    }
 }
 
 fn wire_json(value: &impl serde::Serialize) -> Json {

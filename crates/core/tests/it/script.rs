@@ -12,6 +12,7 @@
 //! grace CLIENT         restart         quiet         wait MS
 //! found PATH ...       what came of the oldest search for files
 //! done                 the oldest request about files went well
+//! ungranted            nobody granted the oldest request in time
 //! watching [REASON]    the oldest watch has begun, or could not
 //! changed WATCH FILE   a watch saw something
 //! unwatched WATCH      a while has passed since a watch began
@@ -102,6 +103,10 @@ impl Runner<'_> {
                     id: errand.id,
                     answer: Box::new(Ok(Answer::Empty)),
                 })
+            }
+            "ungranted" => {
+                let (connection, id) = self.world.grants.pop_front().unwrap();
+                self.world.step(Input::StillUngranted { connection, id })
             }
             "watching" => {
                 let errand = self.world.watches.pop_front().unwrap();

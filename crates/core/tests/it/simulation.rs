@@ -342,6 +342,9 @@ impl Simulation {
 
     /// What was looked for is found, sooner or later.
     fn finish_searches(&mut self) {
+        while let Some((connection, id)) = self.world.grants.pop_front() {
+            self.world.step(Input::StillUngranted { connection, id });
+        }
         while let Some(errand) = self.world.watches.pop_front() {
             let begun = Ok(());
             self.world.step(Input::Watching { errand, begun });

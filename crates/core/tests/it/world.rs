@@ -38,6 +38,7 @@ pub(crate) struct World {
     pub(crate) searches: VecDeque<Box<FileSearch>>,
     pub(crate) errands: VecDeque<Box<FileErrand>>,
     pub(crate) watches: VecDeque<Box<WatchErrand>>,
+    pub(crate) grants: VecDeque<(ConnectionId, RequestId)>,
     pub(crate) awaited: VecDeque<(Uri, Arc<SessionInputRequest>)>,
     pub(crate) queues: Queues,
     pub(crate) verdicts: Verdicts,
@@ -125,6 +126,7 @@ impl World {
             searches: VecDeque::new(),
             errands: VecDeque::new(),
             watches: VecDeque::new(),
+            grants: VecDeque::new(),
             awaited: VecDeque::new(),
             queues: Queues::default(),
             verdicts: Verdicts::default(),
@@ -303,17 +305,22 @@ impl World {
             Effect::FindFiles(search) => self.searches.push_back(search.clone()),
             Effect::UseFiles(errand) => self.errands.push_back(errand.clone()),
             Effect::Watch(errand) => self.watches.push_back(errand.clone()),
-            Effect::AwaitCall { session, call, .. } => {
-                self.awaited.push_back((session.clone(), Arc::clone(call)));
-            }
-            Effect::Unwatch { .. } | Effect::AwaitSubscriber { .. } => {}
+            Effect::Later { input, .. } => match &**input {
+                Input::StillSilent { session, call } => {
+                    self.awaited.push_back((session.clone(), Arc::clone(call)));
+                }
+                Input::StillUngranted { connection, id } => {
+                    self.grants.push_back((*connection, id.clone()));
+                }
+                _ => {}
+            },
             Effect::Notify { notification, to } => {
                 for connection in to {
                     let client = self.clients.get_mut(connection).unwrap();
                     client.listing.as_mut().unwrap().hear(notification);
                 }
             }
-            Effect::Agent { .. } | Effect::Discarded { .. } | Effect::StartGrace { .. } => {}
+            Effect::Agent { .. } | Effect::Discarded { .. } | Effect::Unwatch { .. } => {}
         }
     }
 
@@ -348,6 +355,7 @@ impl World {
         self.searches.clear();
         self.errands.clear();
         self.watches.clear();
+        self.grants.clear();
         self.awaited.clear();
         self.host = Host::new(config(), self.log.remember());
         let mut all = Effects::default();
