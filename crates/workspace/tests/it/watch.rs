@@ -41,7 +41,13 @@ fn until(disk: &Disk, told: &Told, last: &str) -> BTreeMap<String, ResourceChang
         for change in changes {
             let root = disk.roots[0].uri.as_str();
             let name = change.uri.as_str().strip_prefix(root).unwrap();
-            all.insert(name.trim_start_matches('/').to_owned(), change.r#type);
+            let name = name.trim_start_matches('/').to_owned();
+            // On a busy machine a new file and its content may be told apart.
+            let new = all.get(&name) == Some(&ResourceChangeType::Added)
+                && change.r#type == ResourceChangeType::Updated;
+            if !new {
+                all.insert(name, change.r#type);
+            }
         }
     }
     all
