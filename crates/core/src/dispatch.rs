@@ -3,6 +3,7 @@
 use agenthost_protocol::action::{Action, ActionOrigin, RawAction};
 use agenthost_protocol::connection::DispatchActionParams;
 use agenthost_protocol::outcome::Outcome;
+use agenthost_protocol::terminal::TerminalAction;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
 
@@ -44,6 +45,10 @@ impl Host {
         let sent = action.clone();
         let accepted = self.judge(env, &channel, &origin.client_id, action);
         let refused = match accepted {
+            Ok(Action::Terminal(TerminalAction::Input(input))) => {
+                self.type_into(connection, &channel, &input, origin, out);
+                return;
+            }
             Ok(action) => self
                 .accept(env, &channel, action, origin.clone(), out)
                 .err(),

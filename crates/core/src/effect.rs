@@ -27,6 +27,7 @@ use crate::clients::ClientRecord;
 use crate::completions::FileSearch;
 use crate::files::FileErrand;
 use crate::input::{ConnectionId, Input};
+use crate::terminals::TerminalCommand;
 use crate::watches::WatchErrand;
 
 /// What a step wants done.
@@ -153,6 +154,14 @@ pub enum Effect {
     },
     /// Do something with files, and send `Input::Answered`.
     UseFiles(Box<FileErrand>),
+    /// Do something with a terminal that a client opened; what happens in it
+    /// comes as `Input::Terminal`.
+    Terminal {
+        /// The terminal.
+        terminal: Uri,
+        /// What.
+        command: Box<TerminalCommand>,
+    },
     /// Begin a watch, and send `Input::Watching`; from then on
     /// `Input::FilesChanged`.
     Watch(Box<WatchErrand>),

@@ -7,7 +7,7 @@ use agenthost_protocol::connection::{
 };
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::rpc::{RequestId, RpcError, UnsupportedVersionData};
-use agenthost_protocol::uri::Uri;
+use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::Version;
 
 use crate::clients::ClientRecord;
@@ -151,8 +151,9 @@ impl Host {
     pub(crate) fn can_replay(&self, params: &ReconnectParams) -> bool {
         let seen = params.last_seen_server_seq;
         let known = |channel: &Uri| {
+            let is_root = *channel == Uri::from(RootChannel);
             let channel = self.channels.get(channel);
-            channel.is_none_or(|channel| channel.session.is_none() || channel.born < seen)
+            channel.is_none_or(|channel| is_root || channel.born < seen)
         };
         let client = self.clients.clients.get(&params.client_id);
         let windowed = client.is_some_and(|client| {

@@ -10,6 +10,7 @@ use agenthost_protocol::ids::{ClientId, ProviderId, ServerSeq, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::{AgentInfo, AgentsChanged, RootAction, RootState};
 use agenthost_protocol::session::{SessionState, SessionSummary};
+use agenthost_protocol::terminal::TerminalInfo;
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::agent::SlashCommand;
@@ -81,6 +82,8 @@ pub struct Host {
     /// Sessions whose agent was told to open since the host started.
     pub(crate) opened: BTreeSet<Uri>,
     pub(crate) clients: Clients,
+    /// Terminals that clients opened, as lists show them.
+    pub(crate) terminals: BTreeMap<Uri, TerminalInfo>,
     /// Clients that wait for access to files.
     pub(crate) requests: Vec<AccessRequest>,
     /// What agents said they understand, by session.
@@ -137,6 +140,7 @@ impl Host {
             sessions: BTreeMap::new(),
             opened: BTreeSet::new(),
             clients: Clients::default(),
+            terminals: BTreeMap::new(),
             requests: Vec::new(),
             slash_commands: BTreeMap::new(),
         };
@@ -227,6 +231,7 @@ impl Host {
                 id,
                 answer,
             } => self.pass_on(connection, &id, *answer, out),
+            Input::Terminal { terminal, event } => self.terminal_event(&terminal, event, out),
             Input::StillUngranted { connection, id } => {
                 self.refuse_request(connection, &id, out);
             }
@@ -269,6 +274,7 @@ impl Host {
         self.refresh_settings(out);
         self.show_requests(out);
         self.drop_watches(out);
+        self.remember_terminals(out);
     }
 
     fn disconnect(&mut self, connection: ConnectionId, out: &mut Effects) {

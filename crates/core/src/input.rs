@@ -15,6 +15,7 @@ use crate::clients::Principal;
 use crate::completions::{FileSearch, FoundFile};
 use crate::effect::Answer;
 use crate::refusal::Failure;
+use crate::terminals::TerminalEvent;
 use crate::watches::WatchErrand;
 
 /// One connection of one client.
@@ -79,6 +80,13 @@ pub enum Input {
         id: RequestId,
         /// What came of it.
         answer: Box<Result<Answer, Failure>>,
+    },
+    /// Something happened in a terminal that a client opened.
+    Terminal {
+        /// The terminal.
+        terminal: Uri,
+        /// What.
+        event: TerminalEvent,
     },
     /// A person had time to grant what a client asked for.
     StillUngranted {

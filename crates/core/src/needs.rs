@@ -125,6 +125,7 @@ impl Host {
             | Input::Answered { .. }
             | Input::Watching { .. }
             | Input::StillUngranted { .. }
+            | Input::Terminal { .. }
             | Input::FilesChanged { .. }
             | Input::StillUnwatched { .. }
             | Input::Quiet => (Vec::new(), Extent::Tail),

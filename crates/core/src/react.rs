@@ -39,8 +39,8 @@ impl Host {
             }
             Action::Annotations(_) => self.count_annotations(channel, out),
             Action::Root(_) => self.answer_requests(out),
-            Action::Terminal(_)
-            | Action::Changeset(_)
+            Action::Terminal(action) => self.react_terminal(channel, action, out),
+            Action::Changeset(_)
             | Action::ResourceWatch(_)
             | Action::Canvas(_)
             | Action::Automations(_)

@@ -117,6 +117,8 @@ impl Host {
             ClientRequest::Completions(params) => {
                 return Ok(self.completions(connection, id, &params, out)?);
             }
+            ClientRequest::CreateTerminal(params) => self.create_terminal(connection, params, out),
+            ClientRequest::DisposeTerminal(params) => self.dispose_terminal(&params.channel, out),
             ClientRequest::CreateResourceWatch(params) => {
                 self.create_watch(env, connection, id, params, out)?;
                 return Ok(None);

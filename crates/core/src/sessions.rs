@@ -103,6 +103,7 @@ impl Host {
             return Err(Failure::UnknownSession(session.clone()));
         };
         self.slash_commands.remove(session);
+        self.end_terminals_of(session, out);
         if self.opened.remove(session) {
             out.push(Effect::Agent {
                 session: session.clone(),

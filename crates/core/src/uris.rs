@@ -39,6 +39,12 @@ pub(crate) fn check_chat(uri: &Uri) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether a client may choose this address for a terminal.
+pub(crate) fn check_terminal(uri: &Uri) -> Result<(), Failure> {
+    check(uri)?;
+    reserve(uri, "ahp-terminal")
+}
+
 /// Whether this is an address at all.
 pub(crate) fn check(uri: &Uri) -> Result<(), Failure> {
     let text = uri.as_str();

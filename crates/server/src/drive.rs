@@ -351,6 +351,9 @@ impl Driver {
             } => {
                 tracing::warn!(%channel, action, reason, "an action was discarded");
             }
+            Effect::Terminal { terminal, command } => {
+                return Ok(self.later.terminal(terminal, *command));
+            }
             Effect::Watch(errand) => self.later.watch(errand),
             Effect::Unwatch { channel } => self.later.unwatch(&channel),
             Effect::UseFiles(errand) => return Ok(self.later.use_files(errand)),

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agenthost_core::{ConnectionId, Failure, FileErrand, FileSearch, ITEMS, Input, WatchErrand};
+use agenthost_core::{
+    ConnectionId, Failure, FileErrand, FileSearch, ITEMS, Input, TerminalCommand, TerminalEvent,
+    WatchErrand,
+};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Bounds, Files, Watch, find_files};
+use agenthost_workspace::{Bounds, Files, Terminal, TerminalStart, Watch, find_files};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -17,10 +20,6 @@ const SEARCHES: usize = 8;
 
 /// Requests of one client about files that are not answered yet.
 const ERRANDS: usize = 64;
-
-/// What watches saw and the host has not taken in yet. When there is more,
-/// they wait, and the system counts for them.
-const CHANGES: usize = 256;
 
 /// What a search may cost.
 const BOUNDS: Bounds = Bounds {
@@ -38,8 +37,9 @@ pub(crate) struct Later {
     files: Arc<Files>,
     errands: BTreeMap<ConnectionId, Errands>,
     watches: Arc<Mutex<BTreeMap<Uri, Watch>>>,
-    seen: mpsc::Receiver<Input>,
-    to_seen: mpsc::Sender<Input>,
+    terminals: BTreeMap<Uri, Terminal>,
+    /// The way to the host for what happens by itself.
+    inputs: mpsc::Sender<Input>,
 }
 
 /// What one client asked for.
@@ -59,33 +59,28 @@ impl Default for Errands {
     }
 }
 
-impl Default for Later {
-    fn default() -> Self {
-        let (to_seen, seen) = mpsc::channel(CHANGES);
+impl Later {
+    /// What happens by itself goes to the host through its queue of inputs.
+    pub(crate) fn new(inputs: mpsc::Sender<Input>) -> Self {
         Later {
-            watches: Arc::default(),
-            seen,
-            to_seen,
             tasks: JoinSet::new(),
             searches: Arc::new(Semaphore::new(SEARCHES)),
             files: Arc::default(),
             errands: BTreeMap::new(),
+            watches: Arc::default(),
+            terminals: BTreeMap::new(),
+            inputs,
         }
     }
-}
 
-impl Later {
     /// The next thing that is done; never, if nothing has begun.
     pub(crate) async fn next(&mut self) -> Input {
         loop {
-            tokio::select! {
-                Some(done) = self.tasks.join_next() => {
-                    // If it broke, or was ended, nothing comes of it.
-                    if let Ok(input) = done {
-                        return input;
-                    }
-                }
-                Some(input) = self.seen.recv() => return input,
+            match self.tasks.join_next().await {
+                Some(Ok(input)) => return input,
+                // It broke, or was ended: nothing comes of it.
+                Some(Err(_)) => {}
+                None => std::future::pending().await,
             }
         }
     }
@@ -93,7 +88,7 @@ impl Later {
     /// Begins a watch.
     pub(crate) fn watch(&mut self, errand: Box<WatchErrand>) {
         let watches = Arc::clone(&self.watches);
-        let seen = self.to_seen.clone();
+        let seen = self.inputs.clone();
         self.tasks.spawn_blocking(move || {
             let channel = errand.channel.clone();
             let tell = move |changes| {
@@ -165,6 +160,64 @@ impl Later {
     /// A client is gone: what it asked for last is done, and nobody waits.
     pub(crate) fn forget(&mut self, connection: ConnectionId) {
         self.errands.remove(&connection);
+    }
+
+    /// Does something with a terminal. What can be said at once comes back.
+    pub(crate) fn terminal(&mut self, terminal: Uri, command: TerminalCommand) -> Option<Input> {
+        let done = match command {
+            TerminalCommand::Open {
+                directory,
+                cols,
+                rows,
+            } => {
+                let start = TerminalStart {
+                    directory,
+                    cols,
+                    rows,
+                };
+                return self.open_terminal(terminal, &start);
+            }
+            TerminalCommand::Type(typed) => {
+                let found = self.terminals.get(&terminal);
+                found.map(|found| found.write(typed.data))
+            }
+            TerminalCommand::Resize { cols, rows } => {
+                let found = self.terminals.get(&terminal);
+                found.map(|found| found.resize(cols, rows))
+            }
+            TerminalCommand::Close => {
+                if let Some(closed) = self.terminals.remove(&terminal) {
+                    // It takes a moment, and nobody has to wait for it.
+                    std::thread::spawn(move || drop(closed));
+                }
+                None
+            }
+        };
+        if let Some(Err(error)) = done {
+            tracing::warn!(%terminal, %error, "a terminal did not do what it should");
+        }
+        None
+    }
+
+    fn open_terminal(&mut self, terminal: Uri, start: &TerminalStart) -> Option<Input> {
+        let (inputs, resource) = (self.inputs.clone(), terminal.clone());
+        let tell = move |event| {
+            let terminal = resource.clone();
+            // When the host is gone, nobody wants to know.
+            let told = inputs.blocking_send(Input::Terminal { terminal, event });
+            told.unwrap_or_default();
+        };
+        match Terminal::open(start, tell) {
+            Ok(opened) => {
+                self.terminals.insert(terminal, opened);
+                None
+            }
+            Err(error) => {
+                tracing::warn!(%terminal, %error, "a terminal did not start");
+                let event = TerminalEvent::Exited(None);
+                Some(Input::Terminal { terminal, event })
+            }
+        }
     }
 
     /// Looks for files. What can be said at once comes back.

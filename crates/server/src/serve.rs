@@ -297,6 +297,7 @@ fn driver(
     events: mpsc::Receiver<Event>,
 ) -> Result<Driver, ServeError> {
     let (to_agents, from_agents) = mpsc::channel(AGENT_INPUTS);
+    let later = Later::new(to_agents.clone());
     let mut agents = Agents::new(to_agents);
     let mut schemas = BTreeMap::new();
     for agent in &config.agents {
@@ -335,7 +336,7 @@ fn driver(
         from_agents,
         deliveries: Deliveries::default(),
         room: Room::default(),
-        later: Later::default(),
+        later,
         nonce: random(),
         compacted,
         unsettled: false,

@@ -1,7 +1,8 @@
 //! What agents and their clients work on.
 //!
 //! **What it does.** [`Files`] reads and changes files inside of granted
-//! folders; [`Watch`] tells what changes in one; [`find_files`] looks for files by what was typed of their
+//! folders; [`Watch`] tells what changes in one; [`Terminal`] is a shell to type
+//! into; [`find_files`] looks for files by what was typed of their
 //! names; [`path_of`] and [`uri_of`] say which file a `file:` URI names.
 //!
 //! **What it never does.** It decides nothing about sessions and sends nothing
@@ -13,9 +14,11 @@
 mod address;
 mod files;
 mod find;
+mod terminal;
 mod watch;
 
 pub use address::{path_of, uri_of};
 pub use files::{FileError, Files, LARGEST};
 pub use find::{Bounds, find_files};
+pub use terminal::{Terminal, TerminalError, TerminalStart};
 pub use watch::Watch;

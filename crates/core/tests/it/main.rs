@@ -24,6 +24,7 @@ mod sessions;
 mod simulation;
 mod subscriptions;
 mod table;
+mod terminals;
 mod turns;
 mod workers;
 mod world;

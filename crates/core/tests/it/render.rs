@@ -1,7 +1,7 @@
 //! What a host does, in text.
 
 use agenthost_core::agent::{AgentCommand, Attached, ChatContext};
-use agenthost_core::{Answer, ConnectionId, Effect, Effects, Input, Recipient};
+use agenthost_core::{Answer, ConnectionId, Effect, Effects, Input, Recipient, TerminalCommand};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::uri::Uri;
@@ -89,6 +89,12 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                 reason,
             } => format!("discarded {} {action}: {reason}", short(channel)),
             Effect::Watch(errand) => format!("watch {} as {}", errand.watch.root, errand.channel),
+            Effect::Terminal { terminal, command } => match &**command {
+                TerminalCommand::Type(typed) => {
+                    format!("terminal {terminal}: type {:?}", typed.data)
+                }
+                other => format!("terminal {terminal}: {other:?}"),
+            },
             Effect::Unwatch { channel } => format!("unwatch {channel}"),
             Effect::UseFiles(errand) => {
                 let roots: Vec<_> = errand

@@ -12,6 +12,7 @@
 //! grace CLIENT         restart         quiet         wait MS
 //! found PATH ...       what came of the oldest search for files
 //! done                 the oldest request about files went well
+//! terminal T wrote TEXT | title TEXT | in FOLDER | exited [CODE]
 //! ungranted            nobody granted the oldest request in time
 //! watching [REASON]    the oldest watch has begun, or could not
 //! changed WATCH FILE   a watch saw something
@@ -23,10 +24,12 @@
 //! chat, `root` for the host.
 
 use agenthost_core::{
-    Answer, ConnectionId, Effects, Failure, FileKind, FoundFile, Input, Received, uris,
+    Answer, ConnectionId, Effects, Failure, FileKind, FoundFile, Input, Received, TerminalEvent,
+    uris,
 };
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message, RpcError};
+use agenthost_protocol::terminal::TerminalData;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{self, Document, Json, Limits};
 use agenthost_testkit::{Place, event};
@@ -103,6 +106,20 @@ impl Runner<'_> {
                     id: errand.id,
                     answer: Box::new(Ok(Answer::Empty)),
                 })
+            }
+            "terminal" => {
+                let (terminal, rest) = word(rest);
+                let (what, rest) = word(rest);
+                let event = match what {
+                    "title" => TerminalEvent::Title(rest.to_owned()),
+                    "in" => TerminalEvent::Directory(uri(rest)),
+                    "exited" => TerminalEvent::Exited(rest.parse().ok()),
+                    _ => TerminalEvent::Output(TerminalData {
+                        data: rest.to_owned(),
+                    }),
+                };
+                let terminal = uri(terminal);
+                self.world.step(Input::Terminal { terminal, event })
             }
             "ungranted" => {
                 let (connection, id) = self.world.grants.pop_front().unwrap();

@@ -200,6 +200,12 @@ impl World {
             }
         }
         for effect in &out.effects {
+            if let Effect::Show { envelope, .. } = effect
+                && envelope.origin.is_some()
+            {
+                let name = envelope.action.info().name;
+                *self.verdicts.accepted.entry(name).or_default() += 1;
+            }
             self.verdicts.hear(effect);
             self.deliver(effect);
         }
@@ -320,7 +326,10 @@ impl World {
                     client.listing.as_mut().unwrap().hear(notification);
                 }
             }
-            Effect::Agent { .. } | Effect::Discarded { .. } | Effect::Unwatch { .. } => {}
+            Effect::Agent { .. }
+            | Effect::Discarded { .. }
+            | Effect::Terminal { .. }
+            | Effect::Unwatch { .. } => {}
         }
     }
 

@@ -150,3 +150,44 @@ async fn a_folder_is_watched() {
     );
     server.stop().await.unwrap();
 }
+
+/// TER-1, TER-5, TER-12, TER-18: a real shell, from the keyboard to the screen.
+#[tokio::test]
+async fn a_terminal_is_typed_into() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let mut raw = Raw::connect(&server).await;
+    let uri = format!("file://{}", folder.path().display());
+    join(&mut raw, &uri).await;
+    let terminal = "ahp-terminal:/t";
+    let params =
+        json!({"channel": terminal, "claim": {"kind": "client", "clientId": "a"}, "cwd": uri});
+    let create = json!({"jsonrpc": "2.0", "id": 2, "method": "createTerminal", "params": params});
+    assert_eq!(raw.ask(&create.to_string()).await["result"], Value::Null);
+    let subscribe =
+        json!({"jsonrpc": "2.0", "id": 3, "method": "subscribe", "params": {"channel": terminal}});
+    raw.ask(&subscribe.to_string()).await;
+    let action = json!({"type": "terminal/input", "data": "echo $((6 * 7))nd && exit 5\n"});
+    let params = json!({"channel": terminal, "clientSeq": 1, "action": action});
+    let typed = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
+    raw.say(&typed.to_string()).await;
+    let mut output = String::new();
+    loop {
+        let told = raw.hear().await.unwrap();
+        let action = &told["params"]["action"];
+        match action["type"].as_str() {
+            Some("terminal/data") => output.push_str(action["data"].as_str().unwrap()),
+            Some("terminal/exited") => {
+                assert_eq!(action["exitCode"], 5, "{output}");
+                break;
+            }
+            _ => {}
+        }
+    }
+    assert!(output.contains("42nd"), "{output}");
+    let params = json!({"channel": terminal});
+    let dispose = json!({"jsonrpc": "2.0", "id": 4, "method": "disposeTerminal", "params": params});
+    assert_eq!(raw.ask(&dispose.to_string()).await["result"], Value::Null);
+    server.stop().await.unwrap();
+}

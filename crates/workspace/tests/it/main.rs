@@ -9,4 +9,5 @@
 mod escape;
 mod files;
 mod find;
+mod terminal;
 mod watch;

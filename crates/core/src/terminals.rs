@@ -1,0 +1,309 @@
+//! Terminals that clients open.
+//!
+//! What is typed is nobody else's business: it is passed on, told back to who
+//! typed it, and not kept (TER-20).
+
+use std::sync::Arc;
+
+use agenthost_protocol::action::{ActionEnvelope, ActionOrigin};
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::list::List;
+use agenthost_protocol::root::{RootAction, TerminalsChanged};
+use agenthost_protocol::terminal::{
+    CreateTerminalParams, TerminalAction, TerminalClaim, TerminalCwdChanged, TerminalData,
+    TerminalExit, TerminalExited, TerminalInfo, TerminalInput, TerminalLifecycle, TerminalState,
+    TerminalTitleChanged,
+};
+use agenthost_protocol::uri::{RootChannel, Uri};
+
+use crate::effect::{Answer, Effect, Effects, Write};
+use crate::files::Access;
+use crate::host::Host;
+use crate::input::ConnectionId;
+use crate::refusal::Failure;
+use crate::uris;
+
+/// Most terminals at a time.
+const TERMINALS: usize = 200;
+
+/// A terminal that nobody gave a size.
+const COLS: u64 = 80;
+const ROWS: u64 = 24;
+
+/// What is wanted of a terminal.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TerminalCommand {
+    /// Start a shell in it.
+    Open {
+        /// Where; the user's home if nobody says.
+        directory: Option<Uri>,
+        /// How wide.
+        cols: u64,
+        /// How high.
+        rows: u64,
+    },
+    /// Pass on what was typed.
+    Type(TerminalInput),
+    /// It has another size.
+    Resize {
+        /// How wide.
+        cols: u64,
+        /// How high.
+        rows: u64,
+    },
+    /// End it, and all that runs in it.
+    Close,
+}
+
+/// What happened in a terminal.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TerminalEvent {
+    /// Something was written.
+    Output(TerminalData),
+    /// It has another title.
+    Title(String),
+    /// It is in another directory.
+    Directory(Uri),
+    /// It has ended; with an exit code, if it is known.
+    Exited(Option<i64>),
+}
+
+impl Host {
+    /// Opens a terminal (TER-1, TER-2).
+    pub(crate) fn create_terminal(
+        &mut self,
+        connection: ConnectionId,
+        params: CreateTerminalParams,
+        out: &mut Effects,
+    ) -> Result<Answer, Failure> {
+        let terminal = params.channel;
+        uris::check_terminal(&terminal)?;
+        if self.channels.contains_key(&terminal) {
+            return Err(Failure::ChatExists(terminal));
+        }
+        let refuse = |reason: &str| Err(Failure::InvalidParams(reason.to_owned()));
+        if self.terminals.len() >= TERMINALS {
+            return refuse("there are too many terminals already");
+        }
+        let (session, home) = match &params.claim {
+            TerminalClaim::Client(claim) => {
+                if self.clients.client_of(connection) != Some(&claim.client_id) {
+                    return refuse("claim: a client can only do this for itself");
+                }
+                (None, None)
+            }
+            TerminalClaim::Session(claim) => {
+                let summary = self.sessions.get(&claim.session);
+                let unknown = || Failure::UnknownSession(claim.session.clone());
+                let summary = summary.ok_or_else(unknown)?;
+                let mut chats = summary.chats.iter().flatten();
+                if !chats.any(|chat| chat.resource == claim.chat) {
+                    return refuse("claim: the chat is not of that session");
+                }
+                let directories = summary.metadata.working_directories.as_ref();
+                let home = directories.and_then(|all| all.first()).cloned();
+                (Some(claim.session.clone()), home)
+            }
+        };
+        if let Some(directory) = &params.cwd {
+            uris::check_directory(directory)?;
+            self.check_granted(directory, Access::Read)?;
+        }
+        let size = |given: Option<u64>, usual| match given.unwrap_or(usual) {
+            size @ 1..=1_000 => Ok(size),
+            _ => Err(Failure::InvalidParams(
+                "a terminal has 1 to 1000 columns and rows".to_owned(),
+            )),
+        };
+        let (cols, rows) = (size(params.cols, COLS)?, size(params.rows, ROWS)?);
+        let directory = params.cwd.or(home);
+        let title = params.name.unwrap_or_else(|| "Terminal".to_owned());
+        let state = TerminalState {
+            title: title.chars().take(200).collect(),
+            cwd: directory.clone(),
+            cols: Some(cols),
+            rows: Some(rows),
+            content: List::new(),
+            lifecycle: TerminalLifecycle::Running,
+            claim: params.claim,
+            supports_command_detection: None,
+            is_pty: Some(true),
+        };
+        self.create(&terminal, session.as_ref(), state.into(), out);
+        self.list_terminal(&terminal, out);
+        let open = TerminalCommand::Open {
+            directory,
+            cols,
+            rows,
+        };
+        self.tell_terminal(&terminal, open, out);
+        Ok(Answer::Null)
+    }
+
+    /// Ends a terminal for good (TER-18). Those of agents are theirs.
+    pub(crate) fn dispose_terminal(
+        &mut self,
+        terminal: &Uri,
+        out: &mut Effects,
+    ) -> Result<Answer, Failure> {
+        if self.terminals.remove(terminal).is_none() {
+            return Err(Failure::UnknownChannel(terminal.clone()));
+        }
+        self.tell_terminal(terminal, TerminalCommand::Close, out);
+        self.remove(terminal, out);
+        self.show_terminals(out);
+        Ok(Answer::Null)
+    }
+
+    /// Something happened in a terminal that a client opened.
+    pub(crate) fn terminal_event(
+        &mut self,
+        terminal: &Uri,
+        event: TerminalEvent,
+        out: &mut Effects,
+    ) {
+        if !self.terminals.contains_key(terminal) {
+            return;
+        }
+        let action = match event {
+            TerminalEvent::Output(data) => TerminalAction::Data(data),
+            TerminalEvent::Title(title) => {
+                TerminalAction::TitleChanged(TerminalTitleChanged { title })
+            }
+            TerminalEvent::Directory(cwd) => TerminalAction::CwdChanged(TerminalCwdChanged { cwd }),
+            TerminalEvent::Exited(exit_code) => {
+                TerminalAction::Exited(TerminalExited { exit_code })
+            }
+        };
+        let listed = !matches!(
+            action,
+            TerminalAction::Data(_) | TerminalAction::CwdChanged(_)
+        );
+        self.originate(terminal, action, out);
+        self.trim_terminal(terminal, out);
+        if listed {
+            self.list_terminal(terminal, out);
+        }
+    }
+
+    /// What follows from an action of a client.
+    pub(crate) fn react_terminal(
+        &mut self,
+        terminal: &Uri,
+        action: &TerminalAction,
+        out: &mut Effects,
+    ) {
+        if !self.terminals.contains_key(terminal) {
+            return;
+        }
+        match action {
+            TerminalAction::Resized(size) => {
+                let resize = TerminalCommand::Resize {
+                    cols: size.cols,
+                    rows: size.rows,
+                };
+                self.tell_terminal(terminal, resize, out);
+            }
+            TerminalAction::Claimed(_) | TerminalAction::TitleChanged(_) => {
+                self.list_terminal(terminal, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Passes on what was typed. Only who typed it hears of it, and nothing of
+    /// it is kept.
+    pub(crate) fn type_into(
+        &mut self,
+        connection: ConnectionId,
+        terminal: &Uri,
+        input: &TerminalInput,
+        origin: ActionOrigin,
+        out: &mut Effects,
+    ) {
+        let typed = TerminalCommand::Type(input.clone());
+        self.tell_terminal(terminal, typed, out);
+        let server_seq = self.next_seq();
+        out.write(Write::Number(server_seq));
+        let channel = self.channels.get(terminal);
+        if channel.is_some_and(|channel| channel.subscribers.contains_key(&connection)) {
+            let action = TerminalAction::Input(input.clone());
+            out.push(Effect::Show {
+                connection,
+                envelope: Box::new(ActionEnvelope {
+                    channel: terminal.clone(),
+                    action: Arc::new(action.into()),
+                    server_seq,
+                    origin: Some(origin),
+                }),
+            });
+        }
+    }
+
+    fn tell_terminal(&self, terminal: &Uri, command: TerminalCommand, out: &mut Effects) {
+        out.push(Effect::Terminal {
+            terminal: terminal.clone(),
+            command: Box::new(command),
+        });
+    }
+
+    /// Brings the entry of a terminal up to date (ROOT-5).
+    fn list_terminal(&mut self, terminal: &Uri, out: &mut Effects) {
+        let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
+            return;
+        };
+        let info = TerminalInfo {
+            resource: terminal.clone(),
+            title: state.title.clone(),
+            claim: state.claim.clone(),
+            lifecycle: state.lifecycle.clone(),
+        };
+        self.terminals.insert(terminal.clone(), info);
+        self.show_terminals(out);
+    }
+
+    /// A session is gone, with its terminals.
+    pub(crate) fn end_terminals_of(&mut self, session: &Uri, out: &mut Effects) {
+        let all = self.terminals.keys().cloned().collect::<Vec<_>>();
+        for terminal in all {
+            if self.owner(&terminal) == Some(session) {
+                self.terminals.remove(&terminal);
+                self.tell_terminal(&terminal, TerminalCommand::Close, out);
+            }
+        }
+        self.show_terminals(out);
+    }
+
+    /// Nothing that ran in a terminal when the host stopped runs now.
+    pub(crate) fn remember_terminals(&mut self, out: &mut Effects) {
+        let root = Uri::from(RootChannel);
+        let Some(ChannelState::Root(state)) = self.state(&root) else {
+            return;
+        };
+        let listed = state.terminals.iter().flatten().cloned();
+        let there = listed.filter(|info| self.channels.contains_key(&info.resource));
+        self.terminals = there
+            .map(|mut info| {
+                if info.lifecycle == TerminalLifecycle::Running {
+                    let exit_code = None;
+                    info.lifecycle = TerminalLifecycle::Exited(TerminalExit { exit_code });
+                }
+                (info.resource.clone(), info)
+            })
+            .collect();
+        self.show_terminals(out);
+    }
+
+    fn show_terminals(&mut self, out: &mut Effects) {
+        let root = Uri::from(RootChannel);
+        let terminals: Vec<_> = self.terminals.values().cloned().collect();
+        let Some(ChannelState::Root(state)) = self.state(&root) else {
+            return;
+        };
+        let shown = state.terminals.as_deref().unwrap_or_default();
+        if shown != terminals {
+            let changed = RootAction::TerminalsChanged(TerminalsChanged { terminals });
+            self.originate(&root, changed, out);
+        }
+    }
+}
