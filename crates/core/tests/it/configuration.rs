@@ -65,3 +65,57 @@ fn a_session_is_configured_as_it_can_be() {
         "#]],
     );
 }
+
+/// SES-11, SES-10: a session that a chat is moved into is configured like the
+/// one it came from, and what is left out of a replacement has its default.
+#[test]
+fn configuration_is_not_lost() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1 {"provider": "roaming", "workingDirectories": ["file:///a"], "config": {"mode": "do"}}
+        - c1 createChat s1 {"chat": "ahp-chat:/1"}
+        c1 moveChat ahp-chat:/1 {"destination": {"kind": "newSession"}}
+        - c1 subscribe ahp-session:/session-00000000000000000000000000000007
+        c1 ! ahp-session:/session-00000000000000000000000000000007 session/configChanged {"config": {}, "replace": true}
+        "#,
+        expect![[r#"
+            c1 moveChat ahp-chat:/1 {"destination": {"kind": "newSession"}}
+                agent s1: close chat ahp-chat:/1
+                agent ahp-session:/session-00000000000000000000000000000007: open
+                agent ahp-session:/session-00000000000000000000000000000007: chat ahp-chat:/1 with 0 turns
+                c1: in ahp-session:/session-00000000000000000000000000000007
+            c1 ! ahp-session:/session-00000000000000000000000000000007 session/configChanged {"config": {}, "replace": true}
+                c1: 7 ahp-session:/session-00000000000000000000000000000007 by a session/configChanged {"replace":true,"config":{"mode":"ask"}}
+                agent ahp-session:/session-00000000000000000000000000000007: configure {"mode":"ask"}
+        "#]],
+    );
+}
+
+/// A-23: a turn begins about now, whatever a client's clock says.
+#[test]
+fn clocks_that_are_wrong_are_put_right() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 subscribe s1.chat
+        c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "0001-01-01T00:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - agent s1 end t1
+        c1 ! s1.chat chat/turnStarted {"turnId": "t2", "startedAt": "2027-01-01T00:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        - agent s1 end t2
+        c1 ! s1.chat chat/turnStarted {"turnId": "t3", "startedAt": "2026-01-05T08:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+        "#,
+        expect![[r#"
+            c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "0001-01-01T00:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+                c1: 3 s1.chat by a chat/turnStarted {"message":{"text":"go","origin":{"kind":"user"}},"turnId":"t1","startedAt":"2026-01-05T09:00:00.000Z"}
+                agent s1: prompt t1 "go"
+            c1 ! s1.chat chat/turnStarted {"turnId": "t2", "startedAt": "2027-01-01T00:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+                c1: 8 s1.chat by a chat/turnStarted {"message":{"text":"go","origin":{"kind":"user"}},"turnId":"t2","startedAt":"2026-01-05T09:00:00.000Z"}
+                agent s1: prompt t2 "go"
+            c1 ! s1.chat chat/turnStarted {"turnId": "t3", "startedAt": "2026-01-05T08:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+                c1: 12 s1.chat by a chat/turnStarted {"message":{"text":"go","origin":{"kind":"user"}},"turnId":"t3","startedAt":"2026-01-05T08:00:00Z"}
+                agent s1: prompt t3 "go"
+        "#]],
+    );
+}
