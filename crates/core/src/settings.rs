@@ -13,7 +13,7 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::configuration::check_value;
-use crate::effect::{Effects, Write};
+use crate::effect::Effects;
 use crate::files::{Access, Root};
 use crate::host::Host;
 use crate::uris;
@@ -101,13 +101,8 @@ impl Host {
                 schema,
                 values: values.clone(),
             });
-            let seq = self.seq;
-            let subscribers = self.channels.remove(&channel);
-            debug_assert!(subscribers.is_none_or(|channel| channel.subscribers.is_empty()));
-            out.write(Write::Removed {
-                channel: channel.clone(),
-                seq,
-            });
+            // Nobody can have subscribed before the start.
+            self.remove(&channel, out);
             self.create(&channel, None, root.into(), out);
         }
         if fitting != values {
