@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use agenthost_client::{Client, Update};
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::chat::{ChatAction, Message, MessageKind, MessageOrigin, TurnStarted};
+use agenthost_protocol::chat::{ChatAction, Message, TurnStarted};
 use agenthost_protocol::ids::{ProviderId, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::session::{CreateSessionParams, SessionLifecycle};
@@ -97,16 +97,7 @@ pub(crate) async fn ready(
 
 /// A message of the person at the keyboard.
 pub(crate) fn message(text: &str) -> Arc<Message> {
-    Arc::new(Message {
-        text: text.to_owned(),
-        origin: MessageOrigin {
-            kind: MessageKind::User,
-        },
-        attachments: None,
-        model: None,
-        agent: None,
-        meta: None,
-    })
+    Arc::new(Message::of_user(text))
 }
 
 /// The start of a turn.

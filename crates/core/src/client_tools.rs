@@ -216,11 +216,8 @@ impl Host {
     /// A call of the running turn.
     fn call(&self, chat: &Uri, target: &ToolCallTarget) -> Option<&ToolCall> {
         let turn = self.chat(chat)?.active_turn.as_ref()?;
-        let parts = Some(&turn.response_parts).filter(|_| turn.id == target.turn_id)?;
-        match parts.item(parts.position_of_call(target.tool_call_id.as_str())?)? {
-            ResponsePart::ToolCall(part) => Some(&part.tool_call),
-            _ => None,
-        }
+        let call = turn.response_parts.call(target.tool_call_id.as_str());
+        call.filter(|_| turn.id == target.turn_id)
     }
 
     /// Whether a call runs.

@@ -79,6 +79,33 @@ impl Host {
         outcome
     }
 
+    /// Tells some who watch a channel something that is not kept: it changes
+    /// no state, or they alone have not been told. It takes a number like any
+    /// action, so that everyone hears things in order.
+    pub(crate) fn show(
+        &mut self,
+        connections: &[ConnectionId],
+        channel: &Uri,
+        action: impl Into<Action>,
+        origin: Option<ActionOrigin>,
+        out: &mut Effects,
+    ) {
+        let server_seq = self.next_seq();
+        out.write(Write::Number(server_seq));
+        let envelope = ActionEnvelope {
+            channel: channel.clone(),
+            action: Arc::new(action.into()),
+            server_seq,
+            origin,
+        };
+        for connection in connections {
+            out.push(Effect::Show {
+                connection: *connection,
+                envelope: Box::new(envelope.clone()),
+            });
+        }
+    }
+
     /// Brings a channel into being.
     pub(crate) fn create(
         &mut self,

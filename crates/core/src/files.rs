@@ -12,6 +12,7 @@ use crate::effect::{Answer, Effect, Effects};
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::refusal::Failure;
+use crate::uris;
 
 /// What may be done with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,43 +102,33 @@ impl Host {
 
     /// Whether something may be done with a file, by its address.
     pub(crate) fn check_granted(&self, uri: &Uri, access: Access) -> Result<(), Failure> {
-        let granted = self.roots();
-        let mut granted = granted.iter().filter(|root| root.access >= access);
-        if granted.any(|root| is_within(&root.uri, uri)) {
+        let mut granted = self.granted().filter(|root| root.access >= access);
+        if granted.any(|root| uris::is_within(&root.uri, uri)) {
             return Ok(());
         }
         let uri = uri.clone();
         Err(Failure::NotGranted { uri, access })
     }
 
-    /// All that was granted: the directories of sessions, those that the host
-    /// was started with, and those that a person added.
+    /// All that was granted, each once.
     pub(crate) fn roots(&self) -> Vec<Root> {
-        let sessions = self.sessions.values();
-        let directories =
-            sessions.flat_map(|summary| summary.metadata.working_directories.iter().flatten());
-        let mut roots: Vec<_> = directories
-            .map(|uri| Root {
-                uri: uri.clone(),
-                access: Access::Write,
-            })
-            .collect();
-        roots.extend(self.config.roots.iter().cloned());
-        roots.extend(self.granted_folders());
+        let mut roots: Vec<_> = self.granted().collect();
         roots.sort_by(|a, b| (&a.uri, a.access).cmp(&(&b.uri, b.access)));
         roots.dedup();
         roots
     }
-}
 
-/// Whether an address is that of a directory, or of something in it. Addresses
-/// that go up are in none.
-fn is_within(directory: &Uri, uri: &Uri) -> bool {
-    let directory = directory.as_str().trim_end_matches('/');
-    let rest = uri.as_str().strip_prefix(directory);
-    let up = uri.as_str().split('/').any(|part| {
-        let part = part.to_ascii_lowercase().replace("%2e", ".");
-        part == ".."
-    });
-    !up && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    /// All that was granted: the directories of sessions, those that the host
+    /// was started with, and those that a person added.
+    fn granted(&self) -> impl Iterator<Item = Root> {
+        let sessions = self.sessions.values();
+        let directories =
+            sessions.flat_map(|summary| summary.metadata.working_directories.iter().flatten());
+        let directories = directories.map(|uri| Root {
+            uri: uri.clone(),
+            access: Access::Write,
+        });
+        let configured = self.config.roots.iter().cloned();
+        directories.chain(configured).chain(self.granted_folders())
+    }
 }

@@ -4,7 +4,6 @@
 //! A request waits a while for a person. Whoever watches the host sees it in
 //! the settings, and grants it by adding the folder there.
 
-use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::resource::ResourceRequestParams;
 use agenthost_protocol::root::{RootAction, RootConfigChanged};
@@ -18,6 +17,7 @@ use crate::host::Host;
 use crate::input::{ConnectionId, Input};
 use crate::refusal::Failure;
 use crate::settings::REQUESTED;
+use crate::uris;
 
 /// How long a person has to answer.
 const PATIENCE: Millis = Millis(60_000);
@@ -52,7 +52,8 @@ impl Host {
             return Ok(Some(Answer::Empty));
         };
         // What no folder could ever have in it, nobody has to be asked for.
-        if self.requests.len() >= REQUESTS || !is_plain(&params.uri) {
+        let plain = params.uri.as_str().starts_with("file:///") && !uris::goes_up(&params.uri);
+        if self.requests.len() >= REQUESTS || !plain {
             return Err(refused);
         }
         self.requests.push(AccessRequest {
@@ -115,11 +116,7 @@ impl Host {
 
     /// Says in the settings what is asked for. After a restart nobody asks.
     pub(crate) fn show_requests(&mut self, out: &mut Effects) {
-        let root = Uri::from(RootChannel);
-        let Some(ChannelState::Root(state)) = self.state(&root) else {
-            return;
-        };
-        let Some(config) = &state.config else {
+        let Some(config) = self.root().and_then(|root| root.config.as_ref()) else {
             return;
         };
         let mut values: Object = config.values.clone();
@@ -138,7 +135,7 @@ impl Host {
                 config: values,
                 replace: Some(true),
             });
-            self.originate(&root, changed, out);
+            self.originate(&RootChannel.into(), changed, out);
         }
     }
 }
@@ -149,10 +146,4 @@ fn in_words(request: &AccessRequest) -> String {
         Access::Write => "write",
     };
     format!("{what} {}", request.uri)
-}
-
-/// Whether this could be in a folder that somebody grants.
-fn is_plain(uri: &Uri) -> bool {
-    let up = |part: &str| part.to_ascii_lowercase().replace("%2e", ".") == "..";
-    uri.as_str().starts_with("file:///") && !uri.as_str().split('/').any(up)
 }

@@ -7,13 +7,13 @@
 
 use std::sync::Arc;
 
-use agenthost_protocol::action::{ActionEnvelope, ReceivedAction};
+use agenthost_protocol::action::ReceivedAction;
 use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::chat::{ChatAction, FetchTurnsParams, TurnsLoaded};
 use agenthost_protocol::connection::SubscribeParams;
 use agenthost_protocol::uri::Uri;
 
-use crate::effect::{Answer, Effect, Effects, Write};
+use crate::effect::{Answer, Effects, Write};
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::refusal::Failure;
@@ -75,7 +75,7 @@ impl Host {
             }
         }
         if hidden > 0 {
-            self.show(connection, channel, hidden.saturating_sub(PAGE), out);
+            self.show_turns(connection, channel, hidden.saturating_sub(PAGE), out);
         }
         Ok(Answer::Empty)
     }
@@ -113,7 +113,7 @@ impl Host {
             .map(|(connection, _)| *connection)
             .collect();
         for connection in behind {
-            self.show(connection, channel, position, out);
+            self.show_turns(connection, channel, position, out);
         }
     }
 
@@ -134,7 +134,13 @@ impl Host {
     }
 
     /// Shows a subscriber the turns from a position on.
-    fn show(&mut self, connection: ConnectionId, channel: &Uri, from: usize, out: &mut Effects) {
+    fn show_turns(
+        &mut self,
+        connection: ConnectionId,
+        channel: &Uri,
+        from: usize,
+        out: &mut Effects,
+    ) {
         let Some(hidden) = self.hidden(connection, channel) else {
             return;
         };
@@ -150,17 +156,7 @@ impl Host {
             turns_next_cursor: (from > 0).then(|| cursor(from)),
         });
         self.hide(connection, channel, from);
-        let server_seq = self.next_seq();
-        out.write(Write::Number(server_seq));
-        out.push(Effect::Show {
-            connection,
-            envelope: Box::new(ActionEnvelope {
-                channel: channel.clone(),
-                action: Arc::new(action.into()),
-                server_seq,
-                origin: None,
-            }),
-        });
+        self.show(&[connection], channel, action, None, out);
     }
 
     fn hidden(&self, connection: ConnectionId, channel: &Uri) -> Option<usize> {

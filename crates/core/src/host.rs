@@ -263,7 +263,7 @@ impl Host {
             };
             self.create(&root, None, state.into(), out);
         }
-        let Some(ChannelState::Root(state)) = self.state(&root) else {
+        let Some(state) = self.root() else {
             return;
         };
         if state.agents != self.config.agents {
@@ -314,6 +314,14 @@ impl Host {
     /// Turns of a chat that are in the log only.
     pub(crate) fn earlier(&self, chat: &Uri) -> &[TurnId] {
         self.loaded(chat).map_or(&[], |loaded| &loaded.earlier)
+    }
+
+    /// The host's own state.
+    pub(crate) fn root(&self) -> Option<&RootState> {
+        match self.state(&RootChannel.into())? {
+            ChannelState::Root(root) => Some(root),
+            _ => None,
+        }
     }
 
     pub(crate) fn session(&self, channel: &Uri) -> Option<&SessionState> {

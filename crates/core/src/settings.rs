@@ -4,7 +4,6 @@
 //! chose. What can be chosen comes with the program and its agents, so it is
 //! brought up to date at every start.
 
-use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::common::{ConfigPropertySchema, ConfigSchema};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::number::Millis;
@@ -42,11 +41,7 @@ const FOLDERS: u64 = 100;
 impl Host {
     /// What somebody chose, or what is true without that.
     fn setting(&self, key: &str) -> Option<&Json> {
-        let root = Uri::from(RootChannel);
-        let Some(ChannelState::Root(root)) = self.state(&root) else {
-            return None;
-        };
-        let config = root.config.as_ref()?;
+        let config = self.root()?.config.as_ref()?;
         let property = || config.schema.properties.get(key)?.default.as_ref();
         config.values.get(key).or_else(property)
     }
@@ -82,7 +77,7 @@ impl Host {
     /// snapshot. Values that no longer fit are dropped, by an action.
     pub(crate) fn refresh_settings(&mut self, out: &mut Effects) {
         let channel = Uri::from(RootChannel);
-        let Some(ChannelState::Root(root)) = self.state(&channel) else {
+        let Some(root) = self.root() else {
             return;
         };
         let schema = schema(&self.config.agents);
@@ -96,7 +91,7 @@ impl Host {
             .filter(|(key, value)| check(&schema, key, value).is_ok())
             .collect();
         if before.is_none_or(|config| config.schema != schema) {
-            let mut root = (**root).clone();
+            let mut root = root.clone();
             root.config = Some(RootConfigState {
                 schema,
                 values: values.clone(),

@@ -3,9 +3,7 @@
 //! What is typed is nobody else's business: it is passed on, told back to who
 //! typed it, and not kept (TER-20).
 
-use std::sync::Arc;
-
-use agenthost_protocol::action::{ActionEnvelope, ActionOrigin};
+use agenthost_protocol::action::ActionOrigin;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::list::List;
 use agenthost_protocol::root::{RootAction, TerminalsChanged};
@@ -16,7 +14,7 @@ use agenthost_protocol::terminal::{
 };
 use agenthost_protocol::uri::{RootChannel, Uri};
 
-use crate::effect::{Answer, Effect, Effects, Write};
+use crate::effect::{Answer, Effect, Effects};
 use crate::files::Access;
 use crate::host::Host;
 use crate::input::ConnectionId;
@@ -223,21 +221,11 @@ impl Host {
     ) {
         let typed = TerminalCommand::Type(input.clone());
         self.tell_terminal(terminal, typed, out);
-        let server_seq = self.next_seq();
-        out.write(Write::Number(server_seq));
         let channel = self.channels.get(terminal);
-        if channel.is_some_and(|channel| channel.subscribers.contains_key(&connection)) {
-            let action = TerminalAction::Input(input.clone());
-            out.push(Effect::Show {
-                connection,
-                envelope: Box::new(ActionEnvelope {
-                    channel: terminal.clone(),
-                    action: Arc::new(action.into()),
-                    server_seq,
-                    origin: Some(origin),
-                }),
-            });
-        }
+        let watches = channel.is_some_and(|channel| channel.subscribers.contains_key(&connection));
+        let watchers: &[ConnectionId] = if watches { &[connection] } else { &[] };
+        let action = TerminalAction::Input(input.clone());
+        self.show(watchers, terminal, action, Some(origin), out);
     }
 
     fn tell_terminal(&self, terminal: &Uri, command: TerminalCommand, out: &mut Effects) {
@@ -276,8 +264,7 @@ impl Host {
 
     /// Nothing that ran in a terminal when the host stopped runs now.
     pub(crate) fn remember_terminals(&mut self, out: &mut Effects) {
-        let root = Uri::from(RootChannel);
-        let Some(ChannelState::Root(state)) = self.state(&root) else {
+        let Some(state) = self.root() else {
             return;
         };
         let listed = state.terminals.iter().flatten().cloned();
@@ -295,15 +282,14 @@ impl Host {
     }
 
     fn show_terminals(&mut self, out: &mut Effects) {
-        let root = Uri::from(RootChannel);
         let terminals: Vec<_> = self.terminals.values().cloned().collect();
-        let Some(ChannelState::Root(state)) = self.state(&root) else {
+        let Some(state) = self.root() else {
             return;
         };
         let shown = state.terminals.as_deref().unwrap_or_default();
         if shown != terminals {
             let changed = RootAction::TerminalsChanged(TerminalsChanged { terminals });
-            self.originate(&root, changed, out);
+            self.originate(&RootChannel.into(), changed, out);
         }
     }
 }

@@ -68,6 +68,20 @@ pub(crate) fn check_directory(uri: &Uri) -> Result<(), Failure> {
     Err(invalid(uri, "is not a folder of this machine (file:///…)"))
 }
 
+/// Whether an address is that of a directory, or of something in it. Addresses
+/// that go up are in none.
+pub fn is_within(directory: &Uri, uri: &Uri) -> bool {
+    let directory = directory.as_str().trim_end_matches('/');
+    let rest = uri.as_str().strip_prefix(directory);
+    !goes_up(uri) && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Whether an address leads up from somewhere, however that is written.
+pub(crate) fn goes_up(uri: &Uri) -> bool {
+    let up = |part: &str| part.to_ascii_lowercase().replace("%2e", ".") == "..";
+    uri.as_str().split('/').any(up)
+}
+
 /// Schemes of the protocol are for what the protocol says.
 fn reserve(uri: &Uri, kind: &str) -> Result<(), Failure> {
     let (scheme, rest) = uri.as_str().split_once(':').unwrap_or_default();

@@ -3,9 +3,6 @@
 //! What is seen is no state: it goes to those who watch and is not kept. A
 //! watch lasts for as long as somebody does (WAT-5).
 
-use std::sync::Arc;
-
-use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::resource::{
@@ -15,10 +12,10 @@ use agenthost_protocol::resource::{
 use agenthost_protocol::rpc::RequestId;
 use agenthost_protocol::uri::Uri;
 
-use crate::effect::{Answer, Effect, Effects, Write};
+use crate::effect::{Answer, Effect, Effects};
 use crate::env::Env;
 use crate::files::{Access, Root};
-use crate::host::Host;
+use crate::host::{Channel, Host};
 use crate::input::{ConnectionId, Input};
 use crate::refusal::Failure;
 
@@ -54,10 +51,7 @@ impl Host {
         out: &mut Effects,
     ) -> Result<(), Failure> {
         self.check_granted(&params.uri, Access::Read)?;
-        let watches = self.channels.values().filter(|channel| {
-            let loaded = channel.loaded();
-            loaded.is_some_and(|loaded| matches!(loaded.state, ChannelState::ResourceWatch(_)))
-        });
+        let watches = self.channels.values().filter(|channel| is_watch(channel));
         if watches.count() >= WATCHES {
             let reason = format!("there are {WATCHES} watches already");
             return Err(Failure::InvalidParams(reason));
@@ -108,8 +102,7 @@ impl Host {
         out.answer(connection, &id, Answer::Watch(result));
     }
 
-    /// Tells who watches what was seen. It is numbered like an action, but not
-    /// kept: there is nothing to catch up with.
+    /// Tells who watches what was seen: there is nothing to catch up with.
     pub(crate) fn files_changed(
         &mut self,
         channel: &Uri,
@@ -125,20 +118,7 @@ impl Host {
         }
         let changes = ResourceChanges { items };
         let action = ResourceWatchAction::Changed(ResourceWatchChanged { changes });
-        let server_seq = self.next_seq();
-        out.write(Write::Number(server_seq));
-        let envelope = ActionEnvelope {
-            channel: channel.clone(),
-            action: Arc::new(action.into()),
-            server_seq,
-            origin: None,
-        };
-        for connection in watchers {
-            out.push(Effect::Show {
-                connection,
-                envelope: Box::new(envelope.clone()),
-            });
-        }
+        self.show(&watchers, channel, action, None, out);
     }
 
     /// Ends a watch that nobody watches.
@@ -146,10 +126,7 @@ impl Host {
         let Some(watch) = self.channels.get(channel) else {
             return;
         };
-        let loaded = watch.loaded();
-        let is_watch =
-            loaded.is_some_and(|loaded| matches!(loaded.state, ChannelState::ResourceWatch(_)));
-        if is_watch && watch.subscribers.is_empty() {
+        if is_watch(watch) && watch.subscribers.is_empty() {
             self.remove(channel, out);
             let channel = channel.clone();
             out.push(Effect::Unwatch { channel });
@@ -164,4 +141,9 @@ impl Host {
             self.remove(&channel, out);
         }
     }
+}
+
+fn is_watch(channel: &Channel) -> bool {
+    let loaded = channel.loaded();
+    loaded.is_some_and(|loaded| matches!(loaded.state, ChannelState::ResourceWatch(_)))
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use agenthost_protocol::chat::{
     BackgroundWork, BackgroundWorkRemoved, ChatAction, ChatInteractivity, ChatOrigin, ChatState,
-    ChatSummary, Message, MessageKind, ResponsePart, ToolCall, ToolCallComplete,
-    ToolCallContentChanged, ToolCallTarget, ToolOrigin, ToolResultContent, ToolResultSubagent,
+    ChatSummary, Message, MessageKind, ToolCall, ToolCallComplete, ToolCallContentChanged,
+    ToolCallRunning, ToolCallTarget, ToolOrigin, ToolResultContent, ToolResultSubagent,
     TurnStarted,
 };
 use agenthost_protocol::ids::{BackgroundWorkId, ToolCallId, TurnId};
@@ -87,8 +87,7 @@ impl Host {
 
     /// Names its workers in a call that runs, if it does not.
     pub(crate) fn show_workers(&mut self, chat: &Uri, target: &ToolCallTarget, out: &mut Effects) {
-        let Some(ToolCall::Running(call)) = running_call(self.chat(chat), &target.tool_call_id)
-        else {
+        let Some(call) = running_call(self.chat(chat), &target.tool_call_id) else {
             return;
         };
         let before = call.content.clone().unwrap_or_default();
@@ -292,11 +291,7 @@ impl Host {
 /// Whether a call is in the turn that is running.
 fn has_call(chat: &ChatState, call: &ToolCallId) -> bool {
     let turn = chat.active_turn.as_ref();
-    turn.is_some_and(|turn| {
-        turn.response_parts
-            .position_of_call(call.as_str())
-            .is_some()
-    })
+    turn.is_some_and(|turn| turn.response_parts.call(call.as_str()).is_some())
 }
 
 fn is_in_background(chat: &ChatState, worker: &Uri) -> bool {
@@ -309,13 +304,10 @@ fn is_of(work: &BackgroundWork, worker: &Uri) -> bool {
 }
 
 /// A call that runs, in the turn that is running.
-fn running_call<'a>(chat: Option<&'a ChatState>, call: &ToolCallId) -> Option<&'a ToolCall> {
-    let parts = &chat?.active_turn.as_ref()?.response_parts;
-    match parts.item(parts.position_of_call(call.as_str())?)? {
-        ResponsePart::ToolCall(part) => match &part.tool_call {
-            running @ ToolCall::Running(_) => Some(running),
-            _ => None,
-        },
+fn running_call<'a>(chat: Option<&'a ChatState>, call: &ToolCallId) -> Option<&'a ToolCallRunning> {
+    let turn = chat?.active_turn.as_ref()?;
+    match turn.response_parts.call(call.as_str())? {
+        ToolCall::Running(call) => Some(call),
         _ => None,
     }
 }

@@ -15,10 +15,12 @@ mod address;
 mod files;
 mod find;
 mod terminal;
+mod text;
 mod watch;
 
 pub use address::{path_of, uri_of};
 pub use files::{FileError, Files, LARGEST};
 pub use find::{Bounds, find_files};
 pub use terminal::{Terminal, TerminalError, TerminalStart};
+pub use text::take_whole;
 pub use watch::Watch;

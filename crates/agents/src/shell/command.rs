@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use agenthost_workspace::take_whole;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::io::AsyncReadExt;
@@ -113,47 +114,5 @@ impl Running {
         }
         // Whether it went or not, what is left of it goes with the group.
         drop(tokio::time::timeout(GRACE, self.child.wait()).await);
-    }
-}
-
-/// Takes all whole characters, and leaves the beginning of one that is not.
-fn take_whole(bytes: &mut Vec<u8>) -> String {
-    let whole = match std::str::from_utf8(bytes) {
-        Ok(_) => bytes.len(),
-        // Bad bytes in the middle are replaced; an open end is kept.
-        Err(error) if error.error_len().is_none() => error.valid_up_to(),
-        Err(_) => {
-            let open = bytes.iter().rev().take(3).position(|byte| *byte >= 0xc0);
-            let end = open.map_or(bytes.len(), |back| bytes.len() - back - 1);
-            let tail = bytes.get(end..).unwrap_or_default();
-            let unfinished = std::str::from_utf8(tail).is_err_and(|e| e.error_len().is_none());
-            if unfinished { end } else { bytes.len() }
-        }
-    };
-    let rest = bytes.split_off(whole);
-    let text = String::from_utf8_lossy(bytes).into_owned();
-    *bytes = rest;
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn characters_stay_whole() {
-        let text = "a🦀é";
-        for split in 0..text.len() {
-            let (first, second) = text.as_bytes().split_at(split);
-            let mut bytes = first.to_vec();
-            let mut read = take_whole(&mut bytes);
-            bytes.extend(second);
-            read.push_str(&take_whole(&mut bytes));
-            assert_eq!(read, text);
-            assert!(bytes.is_empty());
-        }
-        let mut bytes = b"ok \xff\xfe ok \xf0\x9f".to_vec();
-        assert_eq!(take_whole(&mut bytes), "ok \u{fffd}\u{fffd} ok ");
-        assert_eq!(bytes, b"\xf0\x9f");
     }
 }

@@ -6,9 +6,7 @@ use std::time::Duration;
 use agenthost_agents::{Agents, ShellAgent};
 use agenthost_core::Input;
 use agenthost_core::agent::{AgentCommand, AgentEvent, Decision};
-use agenthost_protocol::chat::{
-    CancellationReason, ChatAction, Message, MessageKind, MessageOrigin, ResponsePart,
-};
+use agenthost_protocol::chat::{CancellationReason, ChatAction, Message, ResponsePart};
 use agenthost_protocol::ids::{ConfirmationOptionId, ProviderId, ToolCallId, TurnId};
 use agenthost_protocol::terminal::TerminalAction;
 use agenthost_protocol::uri::Uri;
@@ -54,16 +52,7 @@ impl Bench {
         self.command(AgentCommand::Prompt {
             chat: chat(),
             turn: TurnId::from(turn),
-            message: Arc::new(Message {
-                text: text.to_owned(),
-                origin: MessageOrigin {
-                    kind: MessageKind::User,
-                },
-                attachments: None,
-                model: None,
-                agent: None,
-                meta: None,
-            }),
+            message: Arc::new(Message::of_user(text)),
         });
     }
 

@@ -2,13 +2,13 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::sync::Arc;
 
 use agenthost_server::{Server, ServerConfig, serve};
 use agenthost_testkit::ScriptedAgent;
 
-use crate::commands::{Host, agenthost, err, run};
+use crate::commands::{Host, err, piped, run};
 
 /// A terminal that takes part in a session, with what it shows.
 struct Terminal {
@@ -18,14 +18,7 @@ struct Terminal {
 
 impl Terminal {
     fn attach(directory: &Path, arguments: &[&str]) -> Self {
-        let mut child = agenthost(directory)
-            .arg("attach")
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = piped(directory, &[&["attach"], arguments].concat());
         let shown = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
         let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
         let sources: [Box<dyn std::io::Read + Send>; 2] = [Box::new(out), Box::new(err)];

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::{Value, json};
 
 /// The command, with nothing of this machine's own in it.
-pub(crate) fn agenthost(directory: &Path) -> Command {
+fn agenthost(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_agenthost"));
     command
         .env("XDG_DATA_HOME", directory.join("data"))
@@ -16,14 +16,19 @@ pub(crate) fn agenthost(directory: &Path) -> Command {
     command
 }
 
-pub(crate) fn run(directory: &Path, arguments: &[&str], input: &str) -> Output {
-    let mut child = agenthost(directory)
+/// A command that can be typed to, with its output to be read.
+pub(crate) fn piped(directory: &Path, arguments: &[&str]) -> Child {
+    agenthost(directory)
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+pub(crate) fn run(directory: &Path, arguments: &[&str], input: &str) -> Output {
+    let mut child = piped(directory, arguments);
     // It may have ended without reading.
     drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
     child.wait_with_output().unwrap()

@@ -228,13 +228,9 @@ fn resumable(chat: &ChatState, turn: &TurnId) -> Result<(), Refusal> {
 /// The call that an action is about, in the turn that is running.
 fn call<'a>(chat: &'a ChatState, target: &ToolCallTarget) -> Result<&'a ToolCall, Refusal> {
     in_progress(chat, &target.turn_id)?;
-    let parts = chat.active_turn.as_ref().map(|turn| &turn.response_parts);
-    let part =
-        parts.and_then(|parts| parts.item(parts.position_of_call(target.tool_call_id.as_str())?));
-    match part {
-        Some(ResponsePart::ToolCall(part)) => Ok(&part.tool_call),
-        _ => Err(unknown("tool call", &target.tool_call_id)),
-    }
+    let turn = chat.active_turn.as_ref();
+    let call = turn.and_then(|turn| turn.response_parts.call(target.tool_call_id.as_str()));
+    call.ok_or_else(|| unknown("tool call", &target.tool_call_id))
 }
 
 fn not_waiting(target: &ToolCallTarget) -> Refusal {

@@ -49,6 +49,22 @@ pub struct Message {
     pub meta: Option<Meta>,
 }
 
+impl Message {
+    /// What a user says, with nothing attached.
+    pub fn of_user(text: impl Into<String>) -> Self {
+        Message {
+            text: text.into(),
+            origin: MessageOrigin {
+                kind: MessageKind::User,
+            },
+            attachments: None,
+            model: None,
+            agent: None,
+            meta: None,
+        }
+    }
+}
+
 /// How a pending message will be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub enum PendingMessageKind {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use super::response::ResponsePart;
+use super::tool_call::ToolCall;
 use crate::list::List;
 use crate::wire::{DecodeError, Node, Shape, Wire};
 
@@ -67,6 +68,14 @@ impl ResponseParts {
     /// Where the tool call of a name stands.
     pub fn position_of_call(&self, key: &str) -> Option<usize> {
         self.calls.get(key).copied()
+    }
+
+    /// The tool call of a name.
+    pub fn call(&self, key: &str) -> Option<&ToolCall> {
+        match self.item(self.position_of_call(key)?)? {
+            ResponsePart::ToolCall(part) => Some(&part.tool_call),
+            _ => None,
+        }
     }
 
     /// Where the first open input request of a name stands.

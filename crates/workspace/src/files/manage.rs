@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::sync::PoisonError;
 
-use agenthost_core::{Access, Root};
+use agenthost_core::{Access, Root, uris};
 use agenthost_protocol::resource::{
     ResourceCopyParams, ResourceDeleteParams, ResourceMkdirParams, ResourceMoveParams,
 };
-use agenthost_protocol::uri::Uri;
 
 use super::place::{Place, kind};
 use super::{FileError, Files};
@@ -84,7 +83,7 @@ impl Files {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let metadata = from.dir.metadata(from.target());
         let metadata = metadata.map_err(|error| from.failed(Access::Read, &error))?;
-        if metadata.is_dir() && is_within(&params.source, &params.destination) {
+        if metadata.is_dir() && uris::is_within(&params.source, &params.destination) {
             let reason = "a directory can't be copied into itself".to_owned();
             return Err(FileError::Invalid(reason));
         }
@@ -157,10 +156,4 @@ fn inside(place: Place) -> Result<Place, FileError> {
         return Err(FileError::Denied { uri, access });
     }
     Ok(place)
-}
-
-fn is_within(directory: &Uri, other: &Uri) -> bool {
-    let directory = directory.as_str().trim_end_matches('/');
-    let rest = other.as_str().strip_prefix(directory);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -4,6 +4,8 @@ use agenthost_core::TerminalEvent;
 use agenthost_protocol::terminal::TerminalData;
 use agenthost_protocol::uri::Uri;
 
+use crate::text::take_whole;
+
 /// Longest sequence that is looked at; a longer one is text like any other.
 const LONGEST: usize = 4 * 1024;
 
@@ -126,21 +128,19 @@ impl Events {
 
     /// Makes output of the text so far.
     fn settle(&mut self) {
-        let text = std::mem::take(&mut self.text);
-        if !text.is_empty() {
-            self.events.push(output(&text));
+        if !self.text.is_empty() {
+            self.events.push(output(&std::mem::take(&mut self.text)));
         }
     }
 
     /// All events, and the bytes of a character that is not whole yet.
     fn finish(mut self) -> (Vec<TerminalEvent>, Vec<u8>) {
-        let open = match std::str::from_utf8(&self.text) {
-            Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            _ => self.text.len(),
-        };
-        let unfinished = self.text.split_off(open);
-        self.settle();
-        (self.events, unfinished)
+        let data = take_whole(&mut self.text);
+        if !data.is_empty() {
+            let output = TerminalEvent::Output(TerminalData { data });
+            self.events.push(output);
+        }
+        (self.events, self.text)
     }
 }
 
