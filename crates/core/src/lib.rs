@@ -16,6 +16,7 @@ pub mod agent;
 mod agent_events;
 mod annotations;
 mod attachments;
+mod changes;
 mod chats;
 mod client_tools;
 mod clients;
@@ -55,6 +56,10 @@ mod waiting;
 mod watches;
 mod workers;
 
+pub use changes::{
+    ChangeErrand, ChangeOperation, ChangeTask, Comparison, GitStanding, Mark, Marked, Moment,
+    Operated, Operation, Span, Standing, TurnOf,
+};
 pub use clients::{ClientRecord, Principal};
 pub use completions::{FileKind, FileSearch, FoundFile, ITEMS};
 pub use effect::{Answer, Effect, Effects, Recipient, Write};

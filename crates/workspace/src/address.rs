@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use agenthost_protocol::uri::Uri;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{
+    AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode, utf8_percent_encode,
+};
 
 /// What does not stand for itself in a path of a URI.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
@@ -18,6 +20,17 @@ pub fn path_of(uri: &Uri) -> Option<PathBuf> {
     let path = uri.as_str().strip_prefix("file://")?;
     let path = percent_decode_str(path).decode_utf8().ok()?;
     path.starts_with('/').then(|| PathBuf::from(path.as_ref()))
+}
+
+/// The URI of a file, whatever its name is made of.
+pub(crate) fn uri_of_raw(path: &Path) -> Uri {
+    let escaped = escape(path.as_os_str().as_encoded_bytes());
+    Uri::from(format!("file://{escaped}"))
+}
+
+/// A path as it stands in a URI.
+pub(crate) fn escape(path: &[u8]) -> String {
+    percent_encode(path, ESCAPED).to_string()
 }
 
 /// The URI of a file; none if its path is not absolute, or not text.

@@ -3,7 +3,8 @@
 //! **What it does.** [`Files`] reads and changes files inside of granted
 //! folders; [`Watch`] tells what changes in one; [`Terminal`] is a shell to type
 //! into; [`find_files`] looks for files by what was typed of their
-//! names; [`path_of`] and [`uri_of`] say which file a `file:` URI names.
+//! names; [`Changes`] remembers how files were, and says how they
+//! differ; [`path_of`] and [`uri_of`] say which file a `file:` URI names.
 //!
 //! **What it never does.** It decides nothing about sessions and sends nothing
 //! to anybody: it is asked, and answers. It follows no symbolic link out of
@@ -12,6 +13,7 @@
 //! **Where to start.** [`find_files`].
 
 mod address;
+mod changes;
 mod files;
 mod find;
 mod terminal;
@@ -19,6 +21,7 @@ mod text;
 mod watch;
 
 pub use address::{path_of, uri_of};
+pub use changes::{Changes, ChangesError, session_key};
 pub use files::{FileError, Files, LARGEST};
 pub use find::{Bounds, find_files};
 pub use terminal::{Terminal, TerminalError, TerminalStart};

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod changes;
 mod escape;
 mod files;
 mod find;

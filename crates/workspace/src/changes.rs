@@ -1,0 +1,313 @@
+//! How the files of sessions change.
+//!
+//! A moment is remembered as a tree of git: of all that is in a folder, except
+//! for what its ignore files name and what is too large. Two moments differ by
+//! what differs between their trees. Trees and what is in them are kept in a
+//! repository of our own, one for each session; of the user's, the index, the
+//! branches and the objects stay as they are. A folder that is in no
+//! repository is treated the same way.
+
+mod compare;
+mod content;
+mod git;
+mod marks;
+mod operate;
+mod put_back;
+mod repository;
+mod standing;
+mod tree;
+mod worktrees;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agenthost_core::{
+    ChangeOperation, Comparison, Failure, Mark, Marked, Moment, Operated, Span, Standing,
+};
+use agenthost_protocol::common::ChangesSummary;
+use agenthost_protocol::uri::Uri;
+use sha2::{Digest, Sha256};
+
+use crate::address::path_of;
+use compare::summarize;
+use git::Git;
+use marks::Marks;
+use repository::Repository;
+
+/// How long marking a moment may take. A turn waits for it.
+const MARKING: Duration = Duration::from_secs(10);
+
+/// How long anything else may take.
+const LOOKING: Duration = Duration::from_secs(30);
+
+/// How long an operation may take: hooks of the user may run.
+const OPERATING: Duration = Duration::from_secs(120);
+
+/// What is kept of the files of sessions.
+#[derive(Debug, Clone)]
+pub struct Changes {
+    directory: PathBuf,
+}
+
+/// Why something is not known of files, or could not be done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChangesError {
+    /// There is no git.
+    #[error("git is not installed, and without it changes of files are not tracked")]
+    NoGit,
+    /// There is no folder.
+    #[error("the folder of the session is not there")]
+    NoFolder,
+    /// A repository without files.
+    #[error("the folder is inside of a git repository that has no files checked out")]
+    Bare,
+    /// It took too long.
+    #[error("it took too long: there are too many files, or the disk is too slow")]
+    TooSlow,
+    /// There is too much of something.
+    #[error("there is too much to track: {0}")]
+    TooMuch(String),
+    /// Nothing was remembered.
+    #[error("it is not known how the files were then")]
+    Unmarked,
+    /// It is not where it could be done.
+    #[error("{0}")]
+    Refused(String),
+    /// Somebody changed a file since.
+    #[error("`{0}` has changed since; nothing was done")]
+    Changed(Uri),
+    /// Git says no.
+    #[error("git: {0}")]
+    Git(String),
+    /// The system says no.
+    #[error("{0}")]
+    Io(String),
+}
+
+impl From<io::Error> for ChangesError {
+    fn from(error: io::Error) -> Self {
+        ChangesError::Io(error.to_string())
+    }
+}
+
+impl From<ChangesError> for Failure {
+    fn from(error: ChangesError) -> Self {
+        match error {
+            ChangesError::Changed(uri) => Failure::FileChanged(uri),
+            ChangesError::Unmarked => Failure::Failed(error.to_string()),
+            error => Failure::Failed(error.to_string()),
+        }
+    }
+}
+
+impl Changes {
+    /// Keeps what it has to in a directory.
+    pub fn new(directory: PathBuf) -> Self {
+        Changes { directory }
+    }
+
+    /// Remembers how the files are now.
+    ///
+    /// # Errors
+    ///
+    /// Why that could not be done.
+    pub fn mark(
+        &self,
+        session: &Uri,
+        directories: &[Uri],
+        mark: &Mark,
+        chat_began: Option<&Mark>,
+    ) -> Result<Marked, ChangesError> {
+        let kept = self.of(session)?;
+        let repositories = kept.repositories(directories, MARKING)?;
+        let mut marks = Marks::default();
+        for repository in &repositories {
+            marks.insert(repository, tree::take(repository)?);
+        }
+        kept.write(mark, &marks)?;
+        let since = |mark: &Mark| -> Result<Option<ChangesSummary>, ChangesError> {
+            let Some(began) = kept.read(mark)? else {
+                return Ok(None);
+            };
+            let mut files = Vec::new();
+            for repository in &repositories {
+                if let (Some(from), Some(to)) = (began.get(repository), marks.get(repository)) {
+                    files.extend(compare::trees(repository, from, to)?);
+                }
+            }
+            Ok(Some(summarize(&files)))
+        };
+        let chat = chat_began.map(since).transpose()?.flatten();
+        Ok(Marked {
+            standing: standing(&repositories, |primary| marks.get(primary))?,
+            session: since(&Mark::Start)?,
+            chat,
+        })
+    }
+
+    /// Says how the files differ between two moments.
+    ///
+    /// # Errors
+    ///
+    /// Why that is not known.
+    pub fn compare(
+        &self,
+        session: &Uri,
+        directories: &[Uri],
+        span: &Span,
+    ) -> Result<Comparison, ChangesError> {
+        let kept = self.of(session)?;
+        let repositories = kept.repositories(directories, LOOKING)?;
+        let mut files = Vec::new();
+        let mut known = false;
+        for repository in &repositories {
+            let Some((from, to)) = kept.ends(repository, span)? else {
+                continue;
+            };
+            known = true;
+            files.extend(compare::since(repository, &span.from, &from, &to)?);
+        }
+        if !known {
+            return Err(ChangesError::Unmarked);
+        }
+        let key = session_key(session);
+        Ok(Comparison {
+            files: content::describe(&key, &repositories, files)?,
+            standing: standing(&repositories, |_| None)?,
+        })
+    }
+
+    /// Does something about how files differ.
+    ///
+    /// # Errors
+    ///
+    /// Why it could not be done. Then nothing was.
+    pub fn operate(
+        &self,
+        session: &Uri,
+        directories: &[Uri],
+        wanted: &ChangeOperation,
+    ) -> Result<Operated, ChangesError> {
+        let kept = self.of(session)?;
+        let repositories = kept.repositories(directories, OPERATING)?;
+        operate::operate(&kept, &repositories, wanted)
+    }
+
+    /// Forgets all about a session.
+    ///
+    /// # Errors
+    ///
+    /// If the system does not let it.
+    pub fn forget(&self, session: &Uri) -> Result<(), ChangesError> {
+        let directory = self.directory.join(session_key(session));
+        match std::fs::remove_dir_all(directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn of(&self, session: &Uri) -> Result<Kept, ChangesError> {
+        let directory = self.directory.join(session_key(session));
+        std::fs::create_dir_all(&directory)?;
+        Ok(Kept {
+            directory,
+            key: session_key(session),
+        })
+    }
+}
+
+/// What is kept of one session.
+#[derive(Debug)]
+struct Kept {
+    directory: PathBuf,
+    key: String,
+}
+
+impl Kept {
+    /// The repositories that folders are in. Those that are the same folder
+    /// count once.
+    fn repositories(
+        &self,
+        directories: &[Uri],
+        patience: Duration,
+    ) -> Result<Vec<Repository>, ChangesError> {
+        let mut found: Vec<Repository> = Vec::new();
+        for directory in directories.iter().filter_map(path_of) {
+            let within = |known: &Repository| directory.starts_with(&known.directory);
+            if !found.iter().any(within) {
+                let git = Git::new(&directory, patience);
+                found.push(Repository::open(git, &directory, &self.directory)?);
+            }
+        }
+        if found.is_empty() {
+            return Err(ChangesError::NoFolder);
+        }
+        Ok(found)
+    }
+
+    /// The trees at both ends of a span; none if one was not marked.
+    fn ends(
+        &self,
+        repository: &Repository,
+        span: &Span,
+    ) -> Result<Option<(String, String)>, ChangesError> {
+        let from = self.tree(repository, &span.from)?;
+        let to = self.tree(repository, &span.to)?;
+        Ok(from.zip(to))
+    }
+
+    fn tree(
+        &self,
+        repository: &Repository,
+        moment: &Moment,
+    ) -> Result<Option<String>, ChangesError> {
+        match moment {
+            Moment::Now => tree::take(repository).map(Some),
+            Moment::Committed => repository.committed().map(Some),
+            Moment::BranchPoint => standing::branch_point(repository).map(Some),
+            Moment::Marked(mark) => {
+                let marks = self.read(mark)?;
+                Ok(marks.and_then(|marks| marks.get(repository).map(ToOwned::to_owned)))
+            }
+        }
+    }
+
+    fn write(&self, mark: &Mark, marks: &Marks) -> Result<(), ChangesError> {
+        marks.write(&self.directory.join("marks"), mark)
+    }
+
+    fn read(&self, mark: &Mark) -> Result<Option<Marks>, ChangesError> {
+        Marks::read(&self.directory.join("marks"), mark)
+    }
+}
+
+/// What is known of the primary folder, and of its tree.
+fn standing<'a>(
+    repositories: &[Repository],
+    now: impl Fn(&Repository) -> Option<&'a str>,
+) -> Result<Standing, ChangesError> {
+    let primary = repositories.first();
+    let git = primary.map(|primary| standing::of(primary, now(primary)));
+    let git = git.transpose()?.flatten();
+    Ok(Standing { git })
+}
+
+/// A name for what is kept of a session that can be a name of a folder.
+pub fn session_key(session: &Uri) -> String {
+    short_hash(session.as_str().as_bytes())
+}
+
+/// Half of a SHA-256, in hexadecimal digits.
+fn short_hash(bytes: &[u8]) -> String {
+    let hash = Sha256::digest(bytes);
+    hash.iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// A name for a folder that can be a name of a file.
+fn folder_key(path: &Path) -> String {
+    short_hash(path.as_os_str().as_encoded_bytes())
+}

@@ -1,0 +1,204 @@
+//! The repository that a folder is in, seen so that nothing of it changes.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::git::Git;
+use super::{ChangesError, folder_key};
+
+/// A folder and the repository it is in: the user's, or ours if there is none.
+#[derive(Debug)]
+pub(super) struct Repository {
+    /// The folder.
+    pub(super) directory: PathBuf,
+    /// A name for the folder.
+    pub(super) key: String,
+    /// The top of what is checked out.
+    pub(super) top: PathBuf,
+    /// The folder as seen from there, empty or with a slash at its end.
+    pub(super) prefix: Vec<u8>,
+    /// Git that reads what the user has, and writes to what we have.
+    pub(super) shadow: Git,
+    /// Git as the user would run it; none if the repository is ours.
+    pub(super) real: Option<Git>,
+    /// Our index.
+    pub(super) index: PathBuf,
+    /// The user's index, if it has one.
+    pub(super) real_index: Option<PathBuf>,
+    /// Where the user's repository keeps what is about it.
+    pub(super) git_dir: Option<PathBuf>,
+}
+
+impl Repository {
+    /// Finds the repository of a folder. Ours is below `kept`.
+    pub(super) fn open(git: Git, directory: &Path, kept: &Path) -> Result<Self, ChangesError> {
+        if !directory.is_dir() {
+            return Err(ChangesError::NoFolder);
+        }
+        let key = folder_key(directory);
+        let index = kept.join(format!("index-{key}"));
+        let Some(found) = Found::look(&git)? else {
+            let ours = our_repository(&git, kept, "sha1", None)?;
+            let shadow = git
+                .with("GIT_DIR", &ours)
+                .with("GIT_WORK_TREE", directory)
+                .with("GIT_INDEX_FILE", &index);
+            return Ok(Repository {
+                directory: directory.to_owned(),
+                key,
+                top: directory.to_owned(),
+                prefix: Vec::new(),
+                shadow,
+                real: None,
+                index,
+                real_index: None,
+                git_dir: None,
+            });
+        };
+        let ours = our_repository(&git, kept, &found.format, Some(&found.objects))?;
+        let shadow = git
+            .at(&found.top)
+            .with("GIT_DIR", &found.git_dir)
+            .with("GIT_WORK_TREE", &found.top)
+            .with("GIT_INDEX_FILE", &index)
+            .with("GIT_OBJECT_DIRECTORY", ours.join("objects"));
+        Ok(Repository {
+            directory: directory.to_owned(),
+            key,
+            top: found.top,
+            prefix: found.prefix,
+            shadow,
+            real: Some(git),
+            index,
+            real_index: Some(found.index),
+            git_dir: Some(found.git_dir),
+        })
+    }
+
+    /// The tree of the last commit; an empty one before the first.
+    pub(super) fn committed(&self) -> Result<String, ChangesError> {
+        if self.real.is_none() {
+            let reason = "the folder is in no git repository".to_owned();
+            return Err(ChangesError::Refused(reason));
+        }
+        let tree = ["rev-parse", "--quiet", "--verify", "HEAD^{tree}"];
+        match self.shadow.maybe(tree)? {
+            Some(tree) => Ok(tree),
+            None => self.empty(),
+        }
+    }
+
+    /// The tree with nothing in it.
+    pub(super) fn empty(&self) -> Result<String, ChangesError> {
+        let written = self.shadow.run(["mktree"], &[])?;
+        let tree = written.succeeded()?;
+        Ok(String::from_utf8_lossy(&tree).trim().to_owned())
+    }
+
+    /// The folder as an argument that names paths.
+    pub(super) fn scope(&self) -> OsString {
+        if self.prefix.is_empty() {
+            return OsString::from(".");
+        }
+        OsString::from_vec(self.prefix.clone())
+    }
+
+    /// Where a path of the repository is.
+    pub(super) fn path(&self, name: &[u8]) -> PathBuf {
+        self.top.join(std::ffi::OsStr::from_bytes(name))
+    }
+}
+
+/// What git says of a folder.
+struct Found {
+    top: PathBuf,
+    git_dir: PathBuf,
+    objects: PathBuf,
+    index: PathBuf,
+    prefix: Vec<u8>,
+    format: String,
+}
+
+impl Found {
+    /// Looks for a repository; none if there is none.
+    fn look(git: &Git) -> Result<Option<Self>, ChangesError> {
+        let answer = git.run(
+            [
+                "rev-parse",
+                "--is-inside-work-tree",
+                "--show-object-format",
+                "--path-format=absolute",
+                "--git-dir",
+                "--git-path",
+                "objects",
+                "--git-path",
+                "index",
+            ],
+            &[],
+        )?;
+        if !answer.success {
+            return match answer.failure() {
+                ChangesError::Git(words) if words.contains("not a git repository") => Ok(None),
+                other => Err(other),
+            };
+        }
+        let mut lines = answer.output.split(|byte| *byte == b'\n');
+        let mut next = || lines.next().unwrap_or_default();
+        if next() != b"true" {
+            return Err(ChangesError::Bare);
+        }
+        let path = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
+        let format = String::from_utf8_lossy(next()).into_owned();
+        let (git_dir, objects, index) = (path(next()), path(next()), path(next()));
+        let top = without_newline(git.ask(["rev-parse", "--show-toplevel"])?);
+        let prefix = without_newline(git.ask(["rev-parse", "--show-prefix"])?);
+        Ok(Some(Found {
+            top: path(&top),
+            git_dir,
+            objects,
+            index,
+            prefix,
+            format,
+        }))
+    }
+}
+
+fn without_newline(mut bytes: Vec<u8>) -> Vec<u8> {
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    }
+    bytes
+}
+
+/// Our repository for a session, made if it is not there. What it does not
+/// have it finds among the user's objects.
+fn our_repository(
+    git: &Git,
+    kept: &Path,
+    format: &str,
+    objects: Option<&Path>,
+) -> Result<PathBuf, ChangesError> {
+    let ours = kept.join(format!("git-{format}"));
+    if !ours.join("HEAD").exists() {
+        let format = format!("--object-format={format}");
+        let init = ["init", "--quiet", "--bare", "--template=", format.as_str()];
+        let arguments = init.iter().map(OsString::from);
+        git.ask(arguments.chain([ours.clone().into_os_string()]))?;
+    }
+    if let Some(objects) = objects {
+        let list = ours.join("objects/info/alternates");
+        let mut known = std::fs::read(&list).unwrap_or_default();
+        let line = objects.as_os_str().as_bytes();
+        if !known
+            .split(|byte| *byte == b'\n')
+            .any(|known| known == line)
+        {
+            known.extend_from_slice(line);
+            known.push(b'\n');
+            std::fs::create_dir_all(ours.join("objects/info"))?;
+            std::fs::write(list, known)?;
+        }
+    }
+    Ok(ours)
+}

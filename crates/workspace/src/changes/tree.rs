@@ -1,0 +1,130 @@
+//! All that is in a folder, as a tree of git.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+
+use super::ChangesError;
+use super::git::Git;
+use super::repository::Repository;
+use crate::files::LARGEST;
+
+/// Most files that are looked at because they changed.
+const FILES: usize = 50_000;
+
+/// Most bytes in them.
+const BYTES: u64 = 512 * 1024 * 1024;
+
+/// Writes a tree of what is in the folder now. What ignore files name is left
+/// out, and so are files that are too large or can't be read: those are in the
+/// tree as they were before, if they were.
+pub(super) fn take(repository: &Repository) -> Result<String, ChangesError> {
+    seed(repository)?;
+    let git = &repository.shadow;
+    let changed = list(repository, git)?;
+    if !changed.is_empty() {
+        let mut input = Vec::new();
+        for name in &changed {
+            input.extend_from_slice(name);
+            input.push(0);
+        }
+        let arguments = ["update-index", "-z", "--add", "--remove", "--stdin"];
+        git.run(arguments, &input)?.succeeded()?;
+    }
+    git.line(["write-tree", "--missing-ok"])
+}
+
+/// A tree without some of its files.
+pub(super) fn without(
+    repository: &Repository,
+    tree: &str,
+    names: &[u8],
+) -> Result<String, ChangesError> {
+    let index = repository.index.with_extension("without");
+    let git = repository.shadow.clone().with("GIT_INDEX_FILE", &index);
+    git.ask(["read-tree", tree])?;
+    let remove = ["update-index", "-z", "--force-remove", "--stdin"];
+    git.run(remove, names)?.succeeded()?;
+    let rest = git.line(["write-tree", "--missing-ok"]);
+    std::fs::remove_file(&index)?;
+    rest
+}
+
+/// Starts our index from the user's: so files that did not change since git
+/// last looked need not be read.
+fn seed(repository: &Repository) -> Result<(), ChangesError> {
+    if repository.index.exists() {
+        return Ok(());
+    }
+    if let Some(real) = repository.real_index.as_ref().filter(|real| real.exists()) {
+        let modified = std::fs::metadata(real)?.modified()?;
+        std::fs::copy(real, &repository.index)?;
+        // By this time git knows which of its entries it must not trust: files
+        // that were written in the same moment.
+        let copied = File::options().write(true).open(&repository.index)?;
+        copied.set_modified(modified)?;
+        let readable = repository.shadow.run(["ls-files", "--stage", "-z"], &[])?;
+        if !readable.success {
+            std::fs::remove_file(&repository.index)?;
+        }
+    }
+    Ok(())
+}
+
+/// What changed since our index was written, and can be looked at.
+fn list(repository: &Repository, git: &Git) -> Result<BTreeSet<Vec<u8>>, ChangesError> {
+    let scope = repository.scope();
+    let listed = |arguments: &[&str]| {
+        let arguments = arguments.iter().map(AsRef::as_ref);
+        git.ask(arguments.chain(["--".as_ref(), scope.as_os_str()]))
+    };
+    let changed = listed(&["ls-files", "-z", "--modified", "--deleted"])?;
+    let new = listed(&["ls-files", "-z", "--others", "--exclude-standard"])?;
+    // What is in conflict anywhere can't be in a tree.
+    let unmerged = git.ask(["ls-files", "-z", "--unmerged"])?;
+    let unmerged = names(&unmerged).filter_map(|entry| {
+        let name = entry.splitn(2, |byte| *byte == b'\t').nth(1);
+        name.map(<[u8]>::to_vec)
+    });
+    let mut found: BTreeSet<Vec<u8>> = unmerged.collect();
+    let mut bytes = 0;
+    for name in names(&changed).chain(names(&new)) {
+        // A folder with a repository of its own is not ours to look into.
+        if name.ends_with(b"/") || found.contains(name) {
+            continue;
+        }
+        match size(repository, name) {
+            None => continue,
+            Some(size) => bytes += size,
+        }
+        found.insert(name.to_vec());
+        if found.len() > FILES {
+            return Err(ChangesError::TooMuch(format!("more than {FILES} files")));
+        }
+        if bytes > BYTES {
+            let most = BYTES / 1024 / 1024;
+            return Err(ChangesError::TooMuch(format!("more than {most} MB")));
+        }
+    }
+    Ok(found)
+}
+
+fn names(output: &[u8]) -> impl Iterator<Item = &[u8]> {
+    output
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty())
+}
+
+/// How large a file is; none if it is left out. One that is gone has no size.
+fn size(repository: &Repository, name: &[u8]) -> Option<u64> {
+    let path = repository.top.join(std::ffi::OsStr::from_bytes(name));
+    let Ok(metadata) = std::fs::symlink_metadata(&path) else {
+        return Some(0);
+    };
+    if metadata.is_symlink() || metadata.is_dir() {
+        return Some(0);
+    }
+    let fits = metadata.is_file() && metadata.len() <= LARGEST;
+    let readable = fits && File::open(&path).is_ok();
+    readable.then_some(metadata.len())
+}

@@ -1,0 +1,290 @@
+//! How files differ, and that nobody else notices that somebody looked.
+
+mod generated;
+mod operations;
+mod places;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use agenthost_core::{Comparison, Mark, Moment, Span, TurnOf};
+use agenthost_protocol::changeset::ChangesetFile;
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::uri::Uri;
+use agenthost_workspace::{Changes, ChangesError, uri_of};
+use tempfile::TempDir;
+
+/// A folder, and what is kept of it.
+pub(crate) struct Scene {
+    _temporary: TempDir,
+    pub(crate) folder: PathBuf,
+    pub(crate) changes: Changes,
+    pub(crate) session: Uri,
+}
+
+impl Scene {
+    /// A folder that is in no repository.
+    pub(crate) fn plain() -> Self {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path().canonicalize().unwrap().join("project");
+        fs::create_dir(&folder).unwrap();
+        Scene {
+            changes: Changes::new(temporary.path().join("kept")),
+            folder,
+            session: Uri::from("ahp-session:/s1"),
+            _temporary: temporary,
+        }
+    }
+
+    /// A repository without commits.
+    pub(crate) fn repository() -> Self {
+        let scene = Scene::plain();
+        scene.git(&["init", "--quiet", "--initial-branch=main"]);
+        scene.git(&["config", "user.name", "A"]);
+        scene.git(&["config", "user.email", "a@example.com"]);
+        scene
+    }
+
+    /// One with a commit of some files.
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
+        let scene = Scene::repository();
+        for (name, text) in files {
+            scene.write(name, text);
+        }
+        scene.commit("first");
+        scene
+    }
+
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        git(&self.folder, arguments)
+    }
+
+    pub(crate) fn commit(&self, message: &str) {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message", message]);
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.folder.join(name)).ok()
+    }
+
+    pub(crate) fn uri(&self, name: &str) -> Uri {
+        uri_of(&self.folder.join(name)).unwrap()
+    }
+
+    pub(crate) fn directories(&self) -> Vec<Uri> {
+        vec![uri_of(&self.folder).unwrap()]
+    }
+
+    pub(crate) fn mark(&self, mark: &Mark) {
+        let directories = self.directories();
+        let marked = self.changes.mark(&self.session, &directories, mark, None);
+        marked.unwrap();
+    }
+
+    pub(crate) fn compare(&self, from: Moment, to: Moment) -> Result<Comparison, ChangesError> {
+        let span = Span { from, to };
+        self.changes
+            .compare(&self.session, &self.directories(), &span)
+    }
+
+    /// What is not committed, a line for each file.
+    pub(crate) fn uncommitted(&self) -> Vec<String> {
+        let compared = self.compare(Moment::Committed, Moment::Now).unwrap();
+        self.lines(&compared.files)
+    }
+
+    /// What changed since the session began.
+    pub(crate) fn since_start(&self) -> Vec<String> {
+        let compared = self.compare(Moment::Marked(Mark::Start), Moment::Now);
+        self.lines(&compared.unwrap().files)
+    }
+
+    pub(crate) fn lines(&self, files: &[ChangesetFile]) -> Vec<String> {
+        let root = format!("{}/", uri_of(&self.folder).unwrap());
+        let name = |uri: &Uri| uri.as_str().replace(&root, "");
+        let line = |file: &ChangesetFile| {
+            let edit = &file.edit;
+            let names = match (&edit.before, &edit.after) {
+                (Some(before), Some(after)) if before.uri != after.uri => {
+                    format!("{} -> {}", name(&before.uri), name(&after.uri))
+                }
+                (Some(_), Some(after)) => name(&after.uri),
+                (None, Some(after)) => format!("new {}", name(&after.uri)),
+                (Some(before), None) => format!("gone {}", name(&before.uri)),
+                (None, None) => panic!("neither before nor after"),
+            };
+            let count = edit.diff.as_ref().map_or("binary".to_owned(), |diff| {
+                format!("+{} -{}", diff.added.unwrap(), diff.removed.unwrap())
+            });
+            format!("{names} {count}")
+        };
+        files.iter().map(line).collect()
+    }
+}
+
+pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "protocol.file.allow=always"])
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let problem = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {problem}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(crate) fn turn(name: &str) -> TurnOf {
+    TurnOf {
+        chat: Uri::from("ahp-chat:/c1"),
+        turn: TurnId::from(name),
+    }
+}
+
+/// Every file below a folder, with what is in it.
+pub(crate) fn all_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.is_symlink() {
+            found.extend(all_files(&path));
+            // Also that it is there at all.
+            found.insert(path, Vec::new());
+        } else if path.is_symlink() {
+            let target = fs::read_link(&path).unwrap();
+            found.insert(path, target.into_os_string().into_encoded_bytes());
+        } else {
+            let bytes = fs::read(&path).unwrap();
+            found.insert(path, bytes);
+        }
+    }
+    found
+}
+
+#[test]
+fn all_views_of_a_session() {
+    let scene = Scene::with(&[("a.txt", "1\n2\n"), ("b.txt", "b\n")]);
+    scene.git(&["checkout", "--quiet", "-b", "work"]);
+    scene.write("c.txt", "committed on the branch\n");
+    scene.commit("second");
+    scene.write("a.txt", "1\n2\n3\n");
+    scene.mark(&Mark::Start);
+    scene.mark(&Mark::Before(turn("t1")));
+    scene.write("b.txt", "B\n");
+    scene.mark(&Mark::After(turn("t1")));
+    scene.write("d.txt", "by hand\n");
+    scene.mark(&Mark::Before(turn("t2")));
+    fs::remove_file(scene.folder.join("a.txt")).unwrap();
+    scene.mark(&Mark::After(turn("t2")));
+
+    assert_eq!(
+        scene.uncommitted(),
+        ["gone a.txt +0 -2", "b.txt +1 -1", "new d.txt +1 -0"]
+    );
+    let branch = scene.compare(Moment::BranchPoint, Moment::Now).unwrap();
+    assert_eq!(
+        scene.lines(&branch.files),
+        [
+            "gone a.txt +0 -2",
+            "b.txt +1 -1",
+            "new c.txt +1 -0",
+            "new d.txt +1 -0"
+        ]
+    );
+    let git = branch.standing.git.unwrap();
+    assert_eq!(
+        (git.branch.as_deref(), git.base.as_deref()),
+        (Some("work"), Some("main"))
+    );
+    assert_eq!((git.uncommitted, git.under_way), (3, None));
+    assert_eq!(
+        scene.since_start(),
+        ["gone a.txt +0 -3", "b.txt +1 -1", "new d.txt +1 -0"]
+    );
+    let of = |from: Mark, to: Mark| {
+        let compared = scene.compare(Moment::Marked(from), Moment::Marked(to));
+        scene.lines(&compared.unwrap().files)
+    };
+    let first = of(Mark::Before(turn("t1")), Mark::After(turn("t1")));
+    assert_eq!(first, ["b.txt +1 -1"]);
+    let second = of(Mark::Before(turn("t2")), Mark::After(turn("t2")));
+    assert_eq!(second, ["gone a.txt +0 -3"]);
+    let between = of(Mark::After(turn("t1")), Mark::After(turn("t2")));
+    assert_eq!(between, ["gone a.txt +0 -3", "new d.txt +1 -0"]);
+    let unknown = Moment::Marked(Mark::After(turn("t9")));
+    assert_eq!(
+        scene.compare(unknown, Moment::Now),
+        Err(ChangesError::Unmarked)
+    );
+}
+
+/// CHS-18.
+#[test]
+fn both_sides_can_be_read() {
+    let scene = Scene::with(&[("a.txt", "before\n")]);
+    scene.mark(&Mark::Start);
+    scene.write("a.txt", "after\n");
+    let compared = scene.compare(Moment::Marked(Mark::Start), Moment::Now);
+    scene.write("a.txt", "later\n");
+    let edit = compared.unwrap().files.remove(0).edit;
+    let (before, after) = (edit.before.unwrap().content, edit.after.unwrap().content);
+    assert_eq!(scene.changes.read(&before.uri).unwrap(), b"before\n");
+    assert_eq!(scene.changes.read(&after.uri).unwrap(), b"after\n");
+    assert_eq!((before.size_hint, after.size_hint), (Some(7), Some(6)));
+    assert_ne!(before.nonce, after.nonce);
+    assert!(Changes::has(&after.uri) && after.uri.as_str().ends_with("/a.txt"));
+
+    let text = after.uri.as_str();
+    let object = text.split('/').nth(2).unwrap();
+    let key = text.split('/').nth(1).unwrap();
+    let wrong = [
+        text.replace(object, &"0".repeat(40)),
+        text.replace(object, "HEAD"),
+        text.replace(object, "--help"),
+        text.replace(key, ".."),
+        text.replace(key, &"0".repeat(32)),
+        "agenthost-git:/".to_owned(),
+        "agenthost-git:/../../x".to_owned(),
+    ];
+    for uri in wrong {
+        assert!(
+            scene.changes.read(&Uri::from(uri.as_str())).is_err(),
+            "{uri}"
+        );
+    }
+    scene.changes.forget(&scene.session).unwrap();
+    assert!(scene.changes.read(&before.uri).is_err());
+    scene.changes.forget(&scene.session).unwrap();
+}
+
+#[test]
+fn nobody_notices_that_somebody_looked() {
+    let scene = Scene::with(&[("a.txt", "1\n"), ("x/b.txt", "2\n"), ("c.txt", "c\n")]);
+    scene.write("a.txt", "staged\n");
+    scene.git(&["add", "a.txt"]);
+    scene.write("a.txt", "not staged\n");
+    scene.write("new.txt", "new\n");
+    let hook = scene.folder.join(".git/hooks/post-index-change");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, "#!/bin/sh\ntouch ran\n").unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&hook, executable).unwrap();
+    scene.git(&["config", "core.fsmonitor", "touch ran; false"]);
+    let before = all_files(&scene.folder);
+    scene.mark(&Mark::Start);
+    scene.mark(&Mark::Before(turn("t1")));
+    scene.mark(&Mark::After(turn("t1")));
+    scene.uncommitted();
+    scene.since_start();
+    scene.compare(Moment::BranchPoint, Moment::Now).unwrap();
+    assert!(all_files(&scene.folder) == before);
+}

@@ -1,0 +1,191 @@
+//! Repositories made by chance, against what git itself says.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use agenthost_core::{Mark, Moment};
+
+use super::{Scene, all_files, git, turn};
+
+/// What git says of a folder: lines added, lines removed, names.
+fn numstat(scene: &Scene, copy: &Path) -> BTreeSet<String> {
+    fs::create_dir(copy).unwrap();
+    let from = format!("{}/.", scene.folder.display());
+    let copied = std::process::Command::new("cp")
+        .args(["-a", &from, &copy.display().to_string()])
+        .status();
+    assert!(copied.unwrap().success());
+    git(copy, &["add", "--all"]);
+    let raw = git(
+        copy,
+        &[
+            "diff",
+            "--cached",
+            "--numstat",
+            "-z",
+            "-M",
+            "-l1000",
+            "--no-ext-diff",
+            "HEAD",
+        ],
+    );
+    let mut fields = raw.split('\0').filter(|field| !field.is_empty());
+    let mut found = BTreeSet::new();
+    while let Some(entry) = fields.next() {
+        let mut parts = entry.splitn(3, '\t');
+        let (added, removed) = (parts.next().unwrap(), parts.next().unwrap());
+        let names = match parts.next().unwrap_or_default() {
+            "" => format!("{} -> {}", fields.next().unwrap(), fields.next().unwrap()),
+            name => name.to_owned(),
+        };
+        let count = match added {
+            "-" => "binary".to_owned(),
+            added => format!("+{added} -{removed}"),
+        };
+        found.insert(format!("{names} {count}"));
+    }
+    found
+}
+
+struct Chance(fastrand::Rng);
+
+impl Chance {
+    fn text(&mut self) -> Vec<u8> {
+        if self.0.u8(..) < 40 {
+            return (0..self.0.usize(1..3_000)).map(|_| self.0.u8(..)).collect();
+        }
+        let end = if self.0.u8(..) < 60 { "\r\n" } else { "\n" };
+        let lines = (0..self.0.usize(0..40)).map(|_| format!("line {}{end}", self.0.u8(..)));
+        let mut text: String = lines.collect();
+        if self.0.u8(..) < 40 {
+            text.push_str("no end of line");
+        }
+        text.into_bytes()
+    }
+
+    fn edit(&mut self, text: &mut Vec<u8>) {
+        let at = self.0.usize(..=text.len());
+        text.splice(at..at, *b"inserted\n");
+    }
+
+    fn name(&mut self) -> String {
+        let folder = ["", "src/", "src/deep/", "with space/", "ünï/"];
+        let folder = folder[self.0.usize(..folder.len())];
+        let end = [".txt", ".rs", "", ".bin"];
+        let end = end[self.0.usize(..end.len())];
+        format!("{folder}f{}{end}", self.0.u8(..40))
+    }
+}
+
+fn files(scene: &Scene) -> Vec<String> {
+    let listed = scene.git(&[
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ]);
+    let names = listed.split('\0').filter(|name| !name.is_empty());
+    let there = names.filter(|name| {
+        let path = scene.folder.join(name);
+        path.is_file() && !path.is_symlink()
+    });
+    there.map(ToOwned::to_owned).collect()
+}
+
+fn change(scene: &Scene, chance: &mut Chance) {
+    let names = files(scene);
+    let one = names.get(chance.0.usize(..names.len().max(1))).cloned();
+    let path = |name: &str| scene.folder.join(name);
+    let make = |name: &str| fs::create_dir_all(path(name).parent().unwrap()).unwrap();
+    match (chance.0.u8(..12), one) {
+        (0..3, Some(name)) => {
+            let mut text = fs::read(path(&name)).unwrap();
+            chance.edit(&mut text);
+            fs::write(path(&name), text).unwrap();
+        }
+        (3, Some(name)) => fs::remove_file(path(&name)).unwrap(),
+        (4 | 5, Some(name)) => {
+            let to = chance.name();
+            make(&to);
+            if !path(&to).is_dir() {
+                fs::rename(path(&name), path(&to)).unwrap();
+            }
+        }
+        (6, Some(name)) => {
+            let mode = fs::metadata(path(&name)).unwrap().permissions().mode() ^ 0o100;
+            fs::set_permissions(path(&name), PermissionsExt::from_mode(mode)).unwrap();
+        }
+        (7, _) => {
+            let name = chance.name();
+            make(&name);
+            if !path(&name).exists() {
+                symlink("somewhere", path(&name)).unwrap_or_default();
+            }
+        }
+        (8, _) => fs::write(path(".gitignore"), "*.bin\n").unwrap(),
+        (9, _) => fs::write(path(".gitattributes"), "*.txt text\n*.rs -diff\n").unwrap(),
+        _ => {
+            let name = chance.name();
+            make(&name);
+            if !path(&name).is_dir() {
+                fs::remove_file(path(&name)).unwrap_or_default();
+                fs::write(path(&name), chance.text()).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn what_git_says() {
+    let count = std::env::var("REPOSITORIES").map_or(8, |count| count.parse().unwrap());
+    for seed in 0..count {
+        let mut chance = Chance(fastrand::Rng::with_seed(seed));
+        let scene = Scene::with(&[("README", "a\nb\nc\n")]);
+        if seed % 3 == 0 {
+            scene.git(&["config", "core.autocrlf", "input"]);
+        }
+        for _ in 0..25 {
+            change(&scene, &mut chance);
+        }
+        scene.commit("second");
+        // Some of it staged, and some changed again.
+        for _ in 0..10 {
+            change(&scene, &mut chance);
+        }
+        scene.git(&["add", "--all"]);
+        for _ in 0..15 {
+            change(&scene, &mut chance);
+        }
+        let git_dir = scene.folder.join(".git");
+        let status = scene.git(&["status", "--porcelain=v2"]);
+        let untouched = all_files(&git_dir);
+        for step in 0..3 {
+            scene.mark(&Mark::Before(turn(&step.to_string())));
+            let compared = scene.compare(Moment::Committed, Moment::Now).unwrap();
+            let strip = |line: String| {
+                let line = line.trim_start_matches("new ").trim_start_matches("gone ");
+                percent_encoding::percent_decode_str(line)
+                    .decode_utf8()
+                    .unwrap()
+                    .into_owned()
+            };
+            let ours: BTreeSet<_> = scene
+                .lines(&compared.files)
+                .into_iter()
+                .map(strip)
+                .collect();
+            let copy = scene.folder.with_extension(format!("copy{step}"));
+            assert_eq!(ours, numstat(&scene, &copy), "seed {seed}, step {step}");
+            if step == 0 {
+                assert!(all_files(&git_dir) == untouched, "seed {seed}");
+                assert_eq!(scene.git(&["status", "--porcelain=v2"]), status);
+            }
+            for _ in 0..5 {
+                change(&scene, &mut chance);
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What people do about changes.
+
+use std::fs;
+
+use agenthost_core::{ChangeOperation, ConnectionId, Mark, Moment, Operated, Operation, Span};
+use agenthost_protocol::rpc::RequestId;
+use agenthost_protocol::uri::Uri;
+use agenthost_workspace::ChangesError;
+
+use super::{Scene, all_files, turn};
+
+fn operate(
+    scene: &Scene,
+    operation: Operation,
+    span: Span,
+    file: Option<Uri>,
+) -> Result<Operated, ChangesError> {
+    let wanted = ChangeOperation {
+        connection: ConnectionId(1),
+        id: RequestId::from(1),
+        channel: Uri::from("ahp-session:/s1/changeset/x"),
+        span,
+        operation,
+        file,
+        message: "What was done".to_owned(),
+    };
+    scene
+        .changes
+        .operate(&scene.session, &scene.directories(), &wanted)
+}
+
+fn uncommitted() -> Span {
+    Span {
+        from: Moment::Committed,
+        to: Moment::Now,
+    }
+}
+
+fn of_turn(name: &str) -> Span {
+    Span {
+        from: Moment::Marked(Mark::Before(turn(name))),
+        to: Moment::Marked(Mark::After(turn(name))),
+    }
+}
+
+#[test]
+fn a_turn_is_undone() {
+    let scene = Scene::with(&[("a.txt", "a\n"), ("b.txt", "b\n"), ("run.sh", "x\n")]);
+    scene.write("a.txt", "by hand\n");
+    let index = fs::read(scene.folder.join(".git/index")).unwrap();
+    let before = all_files(&scene.folder);
+    scene.mark(&Mark::Before(turn("t1")));
+    scene.write("a.txt", "by the agent\n");
+    fs::rename(scene.folder.join("b.txt"), scene.folder.join("c.txt")).unwrap();
+    scene.write("new/deep/file.txt", "new\n");
+    fs::remove_file(scene.folder.join("run.sh")).unwrap();
+    std::os::unix::fs::symlink("a.txt", scene.folder.join("run.sh")).unwrap();
+    scene.mark(&Mark::After(turn("t1")));
+    let undone = operate(&scene, Operation::Undo, of_turn("t1"), None).unwrap();
+    assert_eq!(undone.message, "4 files are as they were.");
+    assert!(all_files(&scene.folder) == before);
+    assert_eq!(fs::read(scene.folder.join(".git/index")).unwrap(), index);
+    // Doing it twice does nothing: what the turn made is not there any more.
+    let again = operate(&scene, Operation::Undo, of_turn("t1"), None);
+    assert!(matches!(again, Err(ChangesError::Changed(_))), "{again:?}");
+    assert!(all_files(&scene.folder) == before);
+}
+
+#[test]
+fn what_changed_since_is_not_undone() {
+    let scene = Scene::with(&[("a.txt", "a\n"), ("b.txt", "b\n")]);
+    scene.mark(&Mark::Before(turn("t1")));
+    scene.write("a.txt", "agent\n");
+    scene.write("b.txt", "agent\n");
+    scene.mark(&Mark::After(turn("t1")));
+    scene.write("a.txt", "by hand since\n");
+    let refused = operate(&scene, Operation::Undo, of_turn("t1"), None);
+    assert_eq!(refused, Err(ChangesError::Changed(scene.uri("a.txt"))));
+    assert_eq!(scene.text("b.txt").unwrap(), "agent\n");
+    // One file can be.
+    let file = Some(scene.uri("b.txt"));
+    operate(&scene, Operation::Undo, of_turn("t1"), file).unwrap();
+    assert_eq!(scene.text("b.txt").unwrap(), "b\n");
+    assert_eq!(scene.text("a.txt").unwrap(), "by hand since\n");
+    // And all of it, whatever happened.
+    operate(&scene, Operation::Restore, of_turn("t1"), None).unwrap();
+    assert_eq!(scene.text("a.txt").unwrap(), "a\n");
+}
+
+#[test]
+fn one_file_is_discarded_and_then_all() {
+    let scene = Scene::with(&[("a.txt", "a\n"), ("b.txt", "b\n"), ("w.txt", "1\r\n")]);
+    scene.write("a.txt", "x\n");
+    scene.write("b.txt", "x\n");
+    scene.write("w.txt", "1\r\n2\r\n");
+    scene.write("new.txt", "x\n");
+    let file = Some(scene.uri("a.txt"));
+    operate(&scene, Operation::Undo, uncommitted(), file).unwrap();
+    assert_eq!(
+        scene.uncommitted(),
+        ["b.txt +1 -1", "new new.txt +1 -0", "w.txt +1 -0"]
+    );
+    operate(&scene, Operation::Undo, uncommitted(), None).unwrap();
+    assert!(scene.uncommitted().is_empty());
+    assert_eq!(scene.git(&["status", "--porcelain"]), "");
+    assert_eq!(scene.text("w.txt").unwrap(), "1\r\n");
+}
+
+#[test]
+fn changes_are_staged_and_committed() {
+    let scene = Scene::with(&[("a.txt", "a\n"), ("b.txt", "b\n")]);
+    scene.write("a.txt", "x\n");
+    scene.write("b.txt", "x\n");
+    let file = Some(scene.uri("a.txt"));
+    operate(&scene, Operation::Stage, uncommitted(), file).unwrap();
+    let status = scene.git(&["status", "--porcelain"]);
+    assert_eq!(status, "M  a.txt\n M b.txt\n");
+    let done = operate(&scene, Operation::Commit, uncommitted(), None).unwrap();
+    assert!(done.message.ends_with("What was done"), "{}", done.message);
+    assert_eq!(scene.git(&["status", "--porcelain"]), "");
+    assert_eq!(scene.git(&["log", "--format=%s"]), "What was done\nfirst\n");
+    let nothing = operate(&scene, Operation::Commit, uncommitted(), None);
+    let reason = "there is nothing to commit".to_owned();
+    assert_eq!(nothing, Err(ChangesError::Refused(reason)));
+    let outside = Some(Uri::from("file:///etc/passwd"));
+    let refused = operate(&scene, Operation::Stage, uncommitted(), outside);
+    assert!(
+        matches!(refused, Err(ChangesError::Refused(_))),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_commit_that_a_hook_refuses_changes_nothing() {
+    let scene = Scene::with(&[("a.txt", "a\n"), ("b.txt", "b\n")]);
+    scene.write("a.txt", "staged\n");
+    scene.git(&["add", "a.txt"]);
+    scene.write("b.txt", "x\n");
+    let hook = scene.folder.join(".git/hooks/pre-commit");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, "#!/bin/sh\necho not today >&2\nexit 1\n").unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&hook, executable).unwrap();
+    let status = scene.git(&["status", "--porcelain"]);
+    let refused = operate(&scene, Operation::Commit, uncommitted(), None);
+    assert_eq!(refused, Err(ChangesError::Git("not today".to_owned())));
+    assert_eq!(scene.git(&["status", "--porcelain"]), status);
+}
+
+#[test]
+fn differences_as_a_patch() {
+    let scene = Scene::with(&[("a.txt", "a\n")]);
+    scene.write("a.txt", "b\n");
+    let shown = operate(&scene, Operation::ShowPatch, uncommitted(), None).unwrap();
+    let content = shown.follow_up.unwrap().content;
+    let patch = String::from_utf8(scene.changes.read(&content.uri).unwrap()).unwrap();
+    assert!(
+        patch.contains("--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n"),
+        "{patch}"
+    );
+    scene.write("a.txt", "a\n");
+    let none = operate(&scene, Operation::ShowPatch, uncommitted(), None).unwrap();
+    assert_eq!(none.follow_up, None);
+}
+
+#[test]
+fn a_folder_that_can_not_be_written_is_left_alone() {
+    if nix::unistd::geteuid().is_root() {
+        eprintln!("skipped: root may write everywhere");
+        return;
+    }
+    let scene = Scene::with(&[("d/a.txt", "a\n")]);
+    scene.mark(&Mark::Before(turn("t1")));
+    scene.write("d/a.txt", "x\n");
+    scene.mark(&Mark::After(turn("t1")));
+    let set = |mode| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        fs::set_permissions(scene.folder.join("d"), mode).unwrap();
+    };
+    set(0o555);
+    let refused = operate(&scene, Operation::Undo, of_turn("t1"), None);
+    set(0o755);
+    assert!(refused.is_err(), "{refused:?}");
+    assert_eq!(scene.text("d/a.txt").unwrap(), "x\n");
+}

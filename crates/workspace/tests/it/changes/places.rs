@@ -1,0 +1,210 @@
+//! Folders of every kind.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+use agenthost_core::{Mark, Moment};
+use agenthost_protocol::uri::Uri;
+use agenthost_workspace::{ChangesError, uri_of};
+
+use super::{Scene, all_files, git, turn};
+
+#[test]
+fn a_folder_in_no_repository() {
+    let scene = Scene::plain();
+    scene.write("a.txt", "a\n");
+    scene.mark(&Mark::Start);
+    scene.write("a.txt", "a\nb\n");
+    scene.write("new.txt", "x\n");
+    assert_eq!(scene.since_start(), ["a.txt +1 -0", "new new.txt +1 -0"]);
+    let names: Vec<_> = all_files(&scene.folder).into_keys().collect();
+    assert_eq!(
+        names,
+        [scene.folder.join("a.txt"), scene.folder.join("new.txt")]
+    );
+    let none = scene.compare(Moment::Committed, Moment::Now);
+    assert!(matches!(none, Err(ChangesError::Refused(_))), "{none:?}");
+    let compared = scene.compare(Moment::Marked(Mark::Start), Moment::Now);
+    assert_eq!(compared.unwrap().standing.git, None);
+}
+
+#[test]
+fn a_repository_without_commits() {
+    let scene = Scene::repository();
+    scene.write("a.txt", "a\n");
+    scene.git(&["add", "a.txt"]);
+    scene.write("b.txt", "b\n");
+    scene.mark(&Mark::Start);
+    assert_eq!(scene.uncommitted(), ["new a.txt +1 -0", "new b.txt +1 -0"]);
+    scene.write("b.txt", "B\n");
+    assert_eq!(scene.since_start(), ["b.txt +1 -1"]);
+    let branch = scene.compare(Moment::BranchPoint, Moment::Now).unwrap();
+    assert_eq!(branch.files.len(), 2);
+    assert_eq!(branch.standing.git.unwrap().branch.as_deref(), Some("main"));
+}
+
+#[test]
+fn the_middle_of_a_merge() {
+    let scene = Scene::with(&[("a.txt", "a\n"), ("b.txt", "b\n")]);
+    scene.git(&["checkout", "--quiet", "-b", "other"]);
+    scene.write("a.txt", "other\n");
+    scene.commit("other");
+    scene.git(&["checkout", "--quiet", "main"]);
+    scene.write("a.txt", "main\n");
+    scene.commit("main");
+    let merge = std::process::Command::new("git")
+        .args(["merge", "--quiet", "other"])
+        .current_dir(&scene.folder)
+        .output();
+    assert!(!merge.unwrap().status.success());
+    let before = all_files(&scene.folder);
+    scene.mark(&Mark::Start);
+    let compared = scene.compare(Moment::Committed, Moment::Now).unwrap();
+    assert_eq!(scene.lines(&compared.files), ["a.txt +4 -0"]);
+    let git = compared.standing.git.unwrap();
+    assert_eq!(git.under_way.as_deref(), Some("a merge"));
+    assert!(all_files(&scene.folder) == before);
+    scene.write("b.txt", "x\n");
+    assert_eq!(scene.since_start(), ["b.txt +1 -1"]);
+}
+
+#[test]
+fn no_branch_is_checked_out() {
+    let scene = Scene::with(&[("a.txt", "a\n")]);
+    scene.git(&["checkout", "--quiet", "--detach"]);
+    scene.write("a.txt", "x\n");
+    let compared = scene.compare(Moment::BranchPoint, Moment::Now).unwrap();
+    assert_eq!(scene.lines(&compared.files), ["a.txt +1 -1"]);
+    assert_eq!(compared.standing.git.unwrap().branch, None);
+}
+
+#[test]
+fn a_repository_without_files() {
+    let scene = Scene::plain();
+    scene.git(&["init", "--quiet", "--bare"]);
+    let none = scene.compare(Moment::Committed, Moment::Now);
+    assert_eq!(none, Err(ChangesError::Bare));
+}
+
+#[test]
+fn a_repository_in_a_repository() {
+    let other = Scene::with(&[("x.txt", "x\n")]);
+    let scene = Scene::with(&[("a.txt", "a\n")]);
+    let from = other.folder.display().to_string();
+    scene.git(&["submodule", "--quiet", "add", &from, "sub"]);
+    scene.commit("sub");
+    // One that is not registered, and one without commits.
+    git(&scene.folder, &["clone", "--quiet", &from, "loose"]);
+    git(&scene.folder, &["init", "--quiet", "empty"]);
+    scene.mark(&Mark::Start);
+    let sub = scene.folder.join("sub");
+    git(&sub, &["config", "user.name", "A"]);
+    git(&sub, &["config", "user.email", "a@example.com"]);
+    fs::write(sub.join("x.txt"), "y\n").unwrap();
+    assert!(scene.since_start().is_empty());
+    git(&sub, &["commit", "--quiet", "--all", "--message", "y"]);
+    let compared = scene
+        .compare(Moment::Marked(Mark::Start), Moment::Now)
+        .unwrap();
+    assert_eq!(scene.lines(&compared.files), ["sub +1 -1"]);
+    let after = compared.files[0].edit.after.as_ref().unwrap();
+    let text = scene.changes.read(&after.content.uri).unwrap();
+    assert!(text.starts_with(b"Subproject commit "), "{text:?}");
+}
+
+#[test]
+fn only_the_folder_of_the_session() {
+    let mut scene = Scene::with(&[("a.txt", "a\n"), ("sub/b.txt", "b\n")]);
+    let top = scene.folder.clone();
+    scene.folder = top.join("sub");
+    scene.mark(&Mark::Start);
+    fs::write(top.join("a.txt"), "x\n").unwrap();
+    fs::write(top.join("new.txt"), "x\n").unwrap();
+    scene.write("b.txt", "x\n");
+    scene.write("c.txt", "x\n");
+    assert_eq!(scene.since_start(), ["b.txt +1 -1", "new c.txt +1 -0"]);
+    assert_eq!(scene.uncommitted(), ["b.txt +1 -1", "new c.txt +1 -0"]);
+}
+
+#[test]
+fn several_folders() {
+    let scene = Scene::with(&[("a.txt", "a\n")]);
+    let other = Scene::plain();
+    other.write("o.txt", "o\n");
+    let mut directories = scene.directories();
+    directories.extend(other.directories());
+    let marked = scene
+        .changes
+        .mark(&scene.session, &directories, &Mark::Start, None);
+    marked.unwrap();
+    scene.write("a.txt", "x\n");
+    other.write("o.txt", "o\np\n");
+    let span = agenthost_core::Span {
+        from: Moment::Marked(Mark::Start),
+        to: Moment::Now,
+    };
+    let compared = scene
+        .changes
+        .compare(&scene.session, &directories, &span)
+        .unwrap();
+    let ids: Vec<_> = compared
+        .files
+        .iter()
+        .map(|file| file.id.as_str().to_owned())
+        .collect();
+    assert_eq!(
+        ids,
+        [scene.uri("a.txt").as_str(), other.uri("o.txt").as_str()]
+    );
+    let again = scene
+        .changes
+        .mark(&scene.session, &directories, &Mark::After(turn("t")), None);
+    let total = again.unwrap().session.unwrap();
+    assert_eq!(
+        (total.additions, total.deletions, total.files),
+        (Some(2), Some(1), Some(2))
+    );
+}
+
+#[test]
+fn files_of_every_kind() {
+    let scene = Scene::with(&[("a.txt", "a\n"), (".gitignore", "ignored\nbuild/\n")]);
+    scene.mark(&Mark::Start);
+    scene.write("ignored", "x\n");
+    scene.write("build/x", "x\n");
+    let huge = fs::File::create(scene.folder.join("huge")).unwrap();
+    huge.set_len(10 * 1024 * 1024 * 1024).unwrap();
+    let pipe = scene.folder.join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let raw = scene
+        .folder
+        .join(std::ffi::OsStr::from_bytes(b"not \xff text"));
+    fs::write(raw, "x\n").unwrap();
+    scene.write("line\nbreak", "x\n");
+    scene.write(":(glob)*", "x\n");
+    let mut lines = scene.since_start();
+    lines.sort();
+    assert_eq!(
+        lines,
+        [
+            "new %3A%28glob%29%2A +1 -0",
+            "new line%0Abreak +1 -0",
+            "new not%20%FF%20text +1 -0"
+        ]
+    );
+}
+
+#[test]
+fn places_that_are_none() {
+    let scene = Scene::plain();
+    let nowhere = [uri_of(&scene.folder.join("nowhere")).unwrap()];
+    let span = agenthost_core::Span {
+        from: Moment::Committed,
+        to: Moment::Now,
+    };
+    let missing = scene.changes.compare(&scene.session, &nowhere, &span);
+    assert_eq!(missing, Err(ChangesError::NoFolder));
+    let elsewhere = [Uri::from("https://example.com/")];
+    let missing = scene.changes.compare(&scene.session, &elsewhere, &span);
+    assert_eq!(missing, Err(ChangesError::NoFolder));
+}
