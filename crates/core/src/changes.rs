@@ -6,7 +6,7 @@ use agenthost_protocol::changeset::{
     ChangesetFile, ChangesetOperationFollowUp, InvokeChangesetOperationResult,
 };
 use agenthost_protocol::common::ChangesSummary;
-use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::ids::{OperationId, TurnId};
 use agenthost_protocol::rpc::RequestId;
 use agenthost_protocol::uri::Uri;
 
@@ -42,7 +42,12 @@ pub enum ChangeTask {
         span: Span,
     },
     /// Do something about how they differ, and send `Input::Operated`.
-    Operate(Box<ChangeOperation>),
+    Operate {
+        /// What it is called where it was offered.
+        name: OperationId,
+        /// What to do.
+        wanted: Box<ChangeOperation>,
+    },
     /// Forget all about the session.
     Forget,
 }

@@ -143,6 +143,7 @@ impl Host {
             let chat = chat.clone();
             self.command(session, AgentCommand::CloseChat { chat }, out);
         }
+        self.end_changesets(chat, out);
         self.remove(chat, out);
         self.sync_waiting(session, chat, out);
         self.forget_usage(session, chat, out);

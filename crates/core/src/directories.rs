@@ -5,6 +5,7 @@ use agenthost_protocol::session::SessionAction;
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentCommand;
+use crate::changes::Mark;
 use crate::effect::Effects;
 use crate::host::Host;
 
@@ -52,6 +53,7 @@ impl Host {
             }
             self.sync_chat(&chat, out);
         }
+        self.mark(session, Mark::Start, out);
         if self.opened.contains(session) {
             self.command(session, AgentCommand::Directories { directories }, out);
         }

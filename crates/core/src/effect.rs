@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use agenthost_protocol::action::{ActionEnvelope, Rejection};
+use agenthost_protocol::changeset::InvokeChangesetOperationResult;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{CompletionsResult, MoveChatResult};
 use agenthost_protocol::connection::{InitializeResult, ReconnectSnapshot, SubscribeResult};
@@ -23,6 +24,7 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentCommand;
+use crate::changes::ChangeErrand;
 use crate::clients::ClientRecord;
 use crate::completions::FileSearch;
 use crate::files::FileErrand;
@@ -162,6 +164,10 @@ pub enum Effect {
         /// What.
         command: Box<TerminalCommand>,
     },
+    /// Find something out about the files of a session, or do something with
+    /// them; what comes back depends on what it is. What is asked of the agent
+    /// after a turn is about to begin waits until that is marked.
+    Changes(Box<ChangeErrand>),
     /// Begin a watch, and send `Input::Watching`; from then on
     /// `Input::FilesChanged`.
     Watch(Box<WatchErrand>),
@@ -224,6 +230,8 @@ pub enum Answer {
     Resolve(Box<ResourceResolveResult>),
     /// To `completions`.
     Completions(CompletionsResult),
+    /// To `invokeChangesetOperation`.
+    Operated(Box<InvokeChangesetOperationResult>),
     /// To `moveChat`.
     MoveChat(MoveChatResult),
 }

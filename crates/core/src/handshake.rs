@@ -75,7 +75,7 @@ impl Host {
         let wanted = params.initial_subscriptions.unwrap_or_default();
         let snapshots = wanted
             .iter()
-            .filter_map(|channel| self.install(connection, channel).ok())
+            .filter_map(|channel| self.install_prepared(connection, channel, out).ok())
             .collect();
         Ok(Answer::Initialize(Box::new(InitializeResult {
             protocol_version: version.to_owned(),
@@ -122,24 +122,27 @@ impl Host {
             let snapshots = params
                 .subscriptions
                 .iter()
-                .filter_map(|channel| self.install(connection, channel).ok())
+                .filter_map(|channel| self.install_prepared(connection, channel, out).ok())
                 .collect();
             let answer = Answer::Snapshots(ReconnectSnapshot { snapshots });
             out.answer(connection, id, answer);
             self.leave_unwatched(env, &params.client_id, out);
             return Ok(());
         }
-        let (channels, missing) = params
+        let (watched, missing): (Vec<_>, Vec<_>) = params
             .subscriptions
             .into_iter()
             .partition(|channel: &Uri| self.register(connection, channel).is_ok());
         let answer = Answer::Replay {
             after: params.last_seen_server_seq,
             until: self.seq,
-            channels,
+            channels: watched.clone(),
             missing,
         };
         out.answer(connection, id, answer);
+        for channel in &watched {
+            self.refresh(channel, out);
+        }
         self.leave_unwatched(env, &params.client_id, out);
         Ok(())
     }

@@ -14,6 +14,7 @@ use agenthost_protocol::terminal::TerminalInfo;
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::agent::SlashCommand;
+use crate::changesets::Looking;
 use crate::clients::{Client, ClientRecord, Clients, Connection, Presence};
 use crate::effect::Effects;
 use crate::env::Env;
@@ -86,6 +87,8 @@ pub struct Host {
     pub(crate) terminals: BTreeMap<Uri, TerminalInfo>,
     /// Clients that wait for access to files.
     pub(crate) requests: Vec<AccessRequest>,
+    /// Changesets that are being computed, or will be.
+    pub(crate) looking: BTreeMap<Uri, Looking>,
     /// What agents said they understand, by session.
     pub(crate) slash_commands: BTreeMap<Uri, Vec<SlashCommand>>,
 }
@@ -142,6 +145,7 @@ impl Host {
             clients: Clients::default(),
             terminals: BTreeMap::new(),
             requests: Vec::new(),
+            looking: BTreeMap::new(),
             slash_commands: BTreeMap::new(),
         };
         for stored in remembered.channels {
@@ -232,6 +236,18 @@ impl Host {
                 answer,
             } => self.pass_on(connection, &id, *answer, out),
             Input::Terminal { terminal, event } => self.terminal_event(&terminal, event, out),
+            Input::Marked {
+                session,
+                mark,
+                outcome,
+            } => self.marked(&session, &mark, *outcome, out),
+            Input::Compared { channel, outcome } => self.compared(&channel, *outcome, out),
+            Input::Operated {
+                wanted,
+                name,
+                outcome,
+            } => self.operated(&wanted, &name, outcome, out),
+            Input::LookAgain { channel, round } => self.look_again(&channel, round, out),
             Input::StillUngranted { connection, id } => {
                 self.refuse_request(connection, &id, out);
             }

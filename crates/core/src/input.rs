@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::connection::ReconnectParams;
-use agenthost_protocol::ids::{ClientId, ServerSeq, TurnId};
+use agenthost_protocol::ids::{ClientId, OperationId, ServerSeq, TurnId};
 use agenthost_protocol::resource::ResourceChange;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, RequestId, RpcError};
 use agenthost_protocol::session::SessionInputRequest;
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentEvent;
+use crate::changes::{ChangeOperation, Comparison, Mark, Marked, Operated};
 use crate::clients::Principal;
 use crate::completions::{FileSearch, FoundFile};
 use crate::effect::Answer;
@@ -87,6 +88,38 @@ pub enum Input {
         terminal: Uri,
         /// What.
         event: TerminalEvent,
+    },
+    /// It is remembered how the files of a session were, or known why not.
+    Marked {
+        /// The session.
+        session: Uri,
+        /// The moment.
+        mark: Mark,
+        /// What came of it.
+        outcome: Box<Result<Marked, Failure>>,
+    },
+    /// It is known how files differ, or why not.
+    Compared {
+        /// The changeset.
+        channel: Uri,
+        /// What came of it.
+        outcome: Box<Result<Comparison, Failure>>,
+    },
+    /// Something was done about a changeset, or could not be.
+    Operated {
+        /// What was wanted.
+        wanted: Box<ChangeOperation>,
+        /// What it is called where it was offered.
+        name: OperationId,
+        /// What came of it.
+        outcome: Result<Operated, Failure>,
+    },
+    /// A while has passed since a changeset was computed.
+    LookAgain {
+        /// The changeset.
+        channel: Uri,
+        /// When that was.
+        round: u64,
     },
     /// A person had time to grant what a client asked for.
     StillUngranted {

@@ -70,9 +70,8 @@ fn is_quiet(channel: &Channel) -> bool {
         }
         ChannelState::Session(session) => session.lifecycle != SessionLifecycle::Creating,
         ChannelState::Terminal(terminal) => terminal.lifecycle != TerminalLifecycle::Running,
-        ChannelState::Annotations(_) => true,
+        ChannelState::Annotations(_) | ChannelState::Changeset(_) => true,
         ChannelState::Root(_)
-        | ChannelState::Changeset(_)
         | ChannelState::ResourceWatch(_)
         | ChannelState::Canvas(_)
         | ChannelState::Automations(_)

@@ -15,6 +15,7 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::agent::{AgentCommand, ChatContext};
+use crate::changes::Mark;
 use crate::effect::{Answer, Effects, Write};
 use crate::env::Env;
 use crate::host::Host;
@@ -188,6 +189,7 @@ impl Host {
         self.notify_root(HostNotification::SessionAdded(Box::new(added)), out);
         self.sync_session(&party.from, out);
         self.count_sessions(out);
+        self.mark(&session, Mark::Start, out);
         self.open_agent(&session, out);
         let moved: Vec<_> = party
             .chats
@@ -203,6 +205,7 @@ impl Host {
     fn leave_session(&mut self, party: &Party, to: &Uri, out: &mut Effects) {
         for summary in &party.chats {
             let chat = summary.resource.clone();
+            self.end_changesets(&chat, out);
             let closed = AgentCommand::CloseChat { chat: chat.clone() };
             if self.opened.contains(&party.from) {
                 self.command(&party.from, closed, out);

@@ -11,6 +11,8 @@ use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentEvent;
 use crate::attachments;
+use crate::changes::Mark;
+use crate::changesets::view::View;
 use crate::host::{Held, Host};
 use crate::input::{Extent, Input, Need, Received};
 
@@ -115,7 +117,18 @@ impl Host {
                 let channels = chat.into_iter().chain([session.clone()]);
                 (channels.collect(), Extent::Tail)
             }
+            Input::Marked { session, mark, .. } => {
+                let chats = match mark {
+                    Mark::Start => self.chats_of(session).collect(),
+                    Mark::Before(turn) | Mark::After(turn) => vec![turn.chat.clone()],
+                };
+                let channels = chats.into_iter().chain([session.clone()]);
+                (channels.collect(), Extent::Tail)
+            }
+            Input::Compared { channel, .. } => (vec![channel.clone()], Extent::Tail),
+            Input::Operated { wanted, .. } => (vec![wanted.channel.clone()], Extent::Tail),
             Input::Started
+            | Input::LookAgain { .. }
             | Input::Connected { .. }
             | Input::Disconnected { .. }
             | Input::GraceEnded { .. }
@@ -138,6 +151,20 @@ impl Host {
         chats.map(|chat| chat.resource.clone())
     }
 
+    /// The chats whose turns a changeset may be about.
+    fn chats_with_turns(&self, changeset: &Uri) -> impl Iterator<Item = Uri> {
+        let owner = match View::read(changeset) {
+            Some((owner, View::Turn(_) | View::Between(..))) => Some(owner),
+            _ => None,
+        };
+        let owner = owner.into_iter();
+        owner.flat_map(|owner| {
+            self.chats_of(&owner)
+                .chain([owner.clone()])
+                .collect::<Vec<_>>()
+        })
+    }
+
     fn touched_by(&self, request: &ClientRequest) -> (Vec<Uri>, Extent) {
         let channels = match request {
             ClientRequest::Initialize(params) => {
@@ -146,10 +173,19 @@ impl Host {
             // A replay comes from the log as it is; snapshots need states.
             ClientRequest::Reconnect(params) if self.can_replay(params) => Vec::new(),
             ClientRequest::Reconnect(params) => params.subscriptions.clone(),
-            ClientRequest::Subscribe(params) => vec![params.channel.clone()],
+            ClientRequest::Subscribe(params) => {
+                let turns = self.chats_with_turns(&params.channel);
+                turns.chain([params.channel.clone()]).collect()
+            }
+            ClientRequest::InvokeChangesetOperation(params) => {
+                let turns = self.chats_with_turns(&params.channel);
+                turns.chain([params.channel.clone()]).collect()
+            }
             ClientRequest::DisposeSession(params) => {
                 let chats = self.chats_of(&params.channel);
-                chats.chain([params.channel.clone()]).collect()
+                let changesets = self.changesets_of(&params.channel);
+                let rest = changesets.chain([params.channel.clone()]);
+                chats.chain(rest).collect()
             }
             ClientRequest::CreateChat(params) => {
                 let source = params.source.as_ref().map(|source| match source {

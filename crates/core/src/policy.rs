@@ -69,6 +69,10 @@ impl Host {
                 let session = self.owner(channel).unwrap_or(channel);
                 annotations::judge(session, state, action).map(Action::Annotations)
             }
+            (ChannelState::Changeset(_), Action::Changeset(action)) => {
+                self.judge_review(channel)?;
+                Ok(Action::Changeset(action))
+            }
             (ChannelState::Root(root), Action::Root(action)) => {
                 root::judge(root, action).map(Action::Root)
             }

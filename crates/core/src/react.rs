@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use agenthost_protocol::action::Action;
 use agenthost_protocol::chat::{
-    ActiveTurn, Answers, CancellationReason, ChatAction, PendingMessageKind, ResponsePart,
+    ActiveTurn, Answers, CancellationReason, ChatAction, ChatSummary, PendingMessageKind,
+    ResponsePart,
 };
 use agenthost_protocol::ids::InputRequestId;
 use agenthost_protocol::root::SessionSummaryChangedParams;
@@ -19,6 +20,7 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::agent::{AgentCommand, Decision};
+use crate::changes::Mark;
 use crate::client_tools::client_tools;
 use crate::effect::{Effect, Effects, Write};
 use crate::env::Env;
@@ -98,19 +100,21 @@ impl Host {
                     turn: start.turn_id.clone(),
                     message: Arc::clone(&start.message),
                 };
+                self.mark_turn(chat, &start.turn_id, Mark::Before, out);
                 self.attach(chat, &start.turn_id, &start.message, out);
                 self.command(chat, prompt, out);
                 self.steer(chat, out);
             }
-            ChatAction::TurnCancelled(cancel) => {
+            ChatAction::TurnCancelled(cancelled) => {
                 let cancel = AgentCommand::Cancel {
                     chat: chat.clone(),
-                    turn: cancel.turn_id.clone(),
+                    turn: cancelled.turn_id.clone(),
                 };
                 self.clear_activity(chat, out);
                 self.sync_chat(chat, out);
                 self.command(chat, cancel, out);
                 self.end_workers(env, chat, out);
+                self.mark_turn(chat, &cancelled.turn_id, Mark::After, out);
             }
             ChatAction::TurnResume(resume) => {
                 let resume = AgentCommand::Resume {
@@ -282,6 +286,10 @@ impl Host {
         });
         let Some(before) = entry else {
             return;
+        };
+        let after = ChatSummary {
+            changes: before.changes.clone(),
+            ..after
         };
         let action = match summary::chat_change(&before, &after) {
             ChatChange::None => return,

@@ -119,6 +119,10 @@ impl Host {
             }
             ClientRequest::CreateTerminal(params) => self.create_terminal(connection, params, out),
             ClientRequest::DisposeTerminal(params) => self.dispose_terminal(&params.channel, out),
+            ClientRequest::InvokeChangesetOperation(params) => {
+                self.invoke_operation(connection, id, &params, out)?;
+                return Ok(None);
+            }
             ClientRequest::CreateResourceWatch(params) => {
                 self.create_watch(env, connection, id, params, out)?;
                 return Ok(None);

@@ -15,6 +15,7 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use percent_encoding::percent_decode_str;
 
 use crate::agent::AgentCommand;
+use crate::changes::Mark;
 use crate::effect::{Answer, Effect, Effects, Write};
 use crate::env::Env;
 use crate::host::Host;
@@ -88,6 +89,7 @@ impl Host {
         };
         self.notify_root(HostNotification::SessionAdded(Box::new(added)), out);
         self.count_sessions(out);
+        self.mark(&session, Mark::Start, out);
         self.open_agent(&session, out);
         Ok(())
     }
@@ -111,7 +113,10 @@ impl Host {
                 command: Box::new(AgentCommand::Close),
             });
         }
+        self.end_changesets(session, out);
+        self.forget_files(session, out);
         for chat in gone.chats.into_iter().flatten() {
+            self.end_changesets(&chat.resource, out);
             let removed = SessionAction::ChatRemoved(ChatRemoved {
                 chat: chat.resource,
             });

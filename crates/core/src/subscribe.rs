@@ -11,6 +11,7 @@ use agenthost_protocol::connection::{SubscribeParams, SubscribeResult};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 
+use crate::changesets::view;
 use crate::effect::{Answer, Effects};
 use crate::env::Env;
 use crate::host::{Host, Subscription};
@@ -30,7 +31,7 @@ impl Host {
         params: &SubscribeParams,
         out: &mut Effects,
     ) -> Result<Answer, Failure> {
-        let mut snapshot = self.install(connection, &params.channel)?;
+        let mut snapshot = self.install_prepared(connection, &params.channel, out)?;
         let delivery = params.delivery.as_ref();
         let patience = delivery.and_then(|delivery| delivery.max_latency_ms);
         if let Some(channel) = self.channels.get_mut(&params.channel) {
@@ -46,11 +47,7 @@ impl Host {
     }
 
     /// Registers a subscriber and takes the snapshot it starts from.
-    pub(crate) fn install(
-        &mut self,
-        connection: ConnectionId,
-        channel: &Uri,
-    ) -> Result<Snapshot, Failure> {
+    fn install(&mut self, connection: ConnectionId, channel: &Uri) -> Result<Snapshot, Failure> {
         self.register(connection, channel)?;
         let state = self
             .snapshot_state(channel)
@@ -60,6 +57,17 @@ impl Host {
             state,
             from_seq: self.seq,
         })
+    }
+
+    /// The same for what comes into being when somebody wants to see it.
+    pub(crate) fn install_prepared(
+        &mut self,
+        connection: ConnectionId,
+        channel: &Uri,
+        out: &mut Effects,
+    ) -> Result<Snapshot, Failure> {
+        self.prepare_changeset(channel, out)?;
+        self.install(connection, channel)
     }
 
     /// Registers a subscriber.
@@ -107,10 +115,16 @@ impl Host {
     }
 
     /// The state of a channel as a snapshot shows it. No action carries what a
-    /// session is doing, or how many annotations it has: a snapshot takes that
-    /// from the list of sessions (A-4, SYN-1).
+    /// session is doing, how many annotations it has, or how much a chat has
+    /// changed: a snapshot takes that from the lists (A-4, SYN-1, SYN-2).
     fn snapshot_state(&self, channel: &Uri) -> Option<ChannelState> {
         let mut state = self.state(channel)?.clone();
+        if let ChannelState::Chat(chat) = &mut state {
+            let changes = self.changes_of_chat(channel);
+            if chat.summary.changes != changes {
+                Arc::make_mut(chat).summary.changes = changes;
+            }
+        }
         if let ChannelState::Session(session) = &mut state {
             let metadata = &mut Arc::make_mut(session).metadata;
             if let Some(listed) = self.sessions.get(channel) {
@@ -129,10 +143,8 @@ impl Host {
 /// Which error an unknown channel is (ERR-5).
 fn unknown(channel: &Uri) -> Failure {
     let conversation = ["ahp-session:", "ahp-chat:"];
-    if conversation
-        .iter()
-        .any(|scheme| channel.as_str().starts_with(scheme))
-    {
+    let named = |scheme: &&str| channel.as_str().starts_with(scheme);
+    if conversation.iter().any(named) && !view::is_changeset(channel) {
         Failure::UnknownSession(channel.clone())
     } else {
         Failure::UnknownChannel(channel.clone())

@@ -13,6 +13,7 @@ use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Standalone;
 
+use crate::changes::Mark;
 use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::Host;
@@ -59,6 +60,7 @@ impl Host {
         self.sync_chat(chat, out);
         self.sync_waiting_of(chat, out);
         self.end_workers(env, chat, out);
+        self.mark_turn(chat, turn, Mark::After, out);
         if !failed {
             self.start_queued(env, chat, out);
         }

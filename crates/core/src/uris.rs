@@ -4,6 +4,7 @@ use agenthost_protocol::uri::Uri;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use crate::changesets::view;
 use crate::refusal::Failure;
 
 /// The default chat of a session. Shipped clients compute the same address
@@ -25,7 +26,8 @@ const LONGEST: usize = 2_048;
 /// will do, except those that mean other things here.
 pub(crate) fn check_session(uri: &Uri) -> Result<(), Failure> {
     check(uri)?;
-    reserve(uri, "ahp-session")
+    reserve(uri, "ahp-session")?;
+    keep_clear(uri)
 }
 
 /// Whether a client may choose this address for a chat. Those of default chats
@@ -36,7 +38,7 @@ pub(crate) fn check_chat(uri: &Uri) -> Result<(), Failure> {
     if uri.as_str().starts_with("ahp-chat://default/") {
         return Err(invalid(uri, "is the default chat of another session"));
     }
-    Ok(())
+    keep_clear(uri)
 }
 
 /// Whether a client may choose this address for a terminal.
@@ -80,6 +82,14 @@ pub fn is_within(directory: &Uri, uri: &Uri) -> bool {
 pub(crate) fn goes_up(uri: &Uri) -> bool {
     let up = |part: &str| part.to_ascii_lowercase().replace("%2e", ".") == "..";
     uri.as_str().split('/').any(up)
+}
+
+/// Addresses of changesets are below those of sessions and chats.
+fn keep_clear(uri: &Uri) -> Result<(), Failure> {
+    if view::is_changeset(uri) {
+        return Err(invalid(uri, "is an address of a changeset"));
+    }
+    Ok(())
 }
 
 /// Schemes of the protocol are for what the protocol says.

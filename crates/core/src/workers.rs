@@ -18,6 +18,7 @@ use agenthost_protocol::session::{ChatAdded, SessionAction};
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::{AgentCommand, Worker};
+use crate::changes::Mark;
 use crate::chats::{new_chat, new_summary};
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
@@ -153,6 +154,12 @@ impl Host {
         chats.filter(is_worker).cloned().collect()
     }
 
+    /// Whether a chat is a worker of another.
+    pub(crate) fn is_worker(&self, chat: &Uri) -> bool {
+        let state = self.chat(chat);
+        state.is_some_and(|chat| matches!(chat.summary.origin, Some(ChatOrigin::Tool(_))))
+    }
+
     /// Ends what the workers of a chat are doing, unless the call that spawned
     /// them is still in the running turn or they work in the background.
     pub(crate) fn end_workers(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
@@ -218,13 +225,14 @@ impl Host {
             return;
         }
         let started = ChatAction::TurnStarted(TurnStarted {
-            turn_id: turn,
+            turn_id: turn.clone(),
             started_at: env.timestamp(),
             message,
             queued_message_id: None,
             meta: None,
         });
         self.originate(chat, started, out);
+        self.mark_turn(chat, &turn, Mark::Before, out);
         self.sync_chat(chat, out);
         self.mark_unread(chat, out);
         self.steer(chat, out);

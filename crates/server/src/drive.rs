@@ -154,7 +154,9 @@ impl Driver {
                         self.later.forget(*connection);
                     }
                     let quiet = matches!(input, Input::Quiet);
+                    let released = self.later.surveys.release(&input);
                     self.step(input, &mut out)?;
+                    out.effects.extend(released);
                     if quiet {
                         let host = &self.host;
                         self.store.let_go(|channel| host.state(channel).is_some());
@@ -343,7 +345,10 @@ impl Driver {
                 session,
                 provider,
                 command,
-            } => return Ok(self.agents.command(&session, &provider, *command)),
+            } => {
+                let now = self.later.surveys.hold(&session, &provider, command);
+                return Ok(now.and_then(|now| self.agents.command(&session, &provider, *now)));
+            }
             Effect::Discarded {
                 channel,
                 action,
@@ -354,6 +359,7 @@ impl Driver {
             Effect::Terminal { terminal, command } => {
                 return Ok(self.later.terminal(terminal, *command));
             }
+            Effect::Changes(errand) => self.later.surveys.begin(*errand),
             Effect::Watch(errand) => self.later.watch(errand),
             Effect::Unwatch { channel } => self.later.unwatch(&channel),
             Effect::UseFiles(errand) => return Ok(self.later.use_files(errand)),

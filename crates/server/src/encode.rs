@@ -17,6 +17,7 @@ pub(crate) fn answer(id: &RequestId, answer: &Answer) -> Result<String, encode::
         Answer::Subscribe(result) => encode::success(id, result),
         Answer::ListSessions(result) => encode::success(id, result),
         Answer::MoveChat(result) => encode::success(id, result),
+        Answer::Operated(result) => encode::success(id, result),
         Answer::ResolveSessionConfig(result) => encode::success(id, result),
         Answer::SessionConfigCompletions(result) => encode::success(id, result),
         Answer::Completions(result) => encode::success(id, result),

@@ -14,6 +14,8 @@ use agenthost_workspace::{Bounds, Files, Terminal, TerminalStart, Watch, find_fi
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use crate::surveys::Surveys;
+
 /// Searches for files at the same time. Whoever asks for one more is told
 /// that there is nothing: the next letter asks again.
 const SEARCHES: usize = 8;
@@ -38,6 +40,8 @@ pub(crate) struct Later {
     errands: BTreeMap<ConnectionId, Errands>,
     watches: Arc<Mutex<BTreeMap<Uri, Watch>>>,
     terminals: BTreeMap<Uri, Terminal>,
+    /// Looks at the files of sessions.
+    pub(crate) surveys: Surveys,
     /// The way to the host for what happens by itself.
     inputs: mpsc::Sender<Input>,
 }
@@ -61,7 +65,7 @@ impl Default for Errands {
 
 impl Later {
     /// What happens by itself goes to the host through its queue of inputs.
-    pub(crate) fn new(inputs: mpsc::Sender<Input>) -> Self {
+    pub(crate) fn new(inputs: mpsc::Sender<Input>, surveys: Surveys) -> Self {
         Later {
             tasks: JoinSet::new(),
             searches: Arc::new(Semaphore::new(SEARCHES)),
@@ -69,6 +73,7 @@ impl Later {
             errands: BTreeMap::new(),
             watches: Arc::default(),
             terminals: BTreeMap::new(),
+            surveys,
             inputs,
         }
     }
@@ -76,11 +81,13 @@ impl Later {
     /// The next thing that is done; never, if nothing has begun.
     pub(crate) async fn next(&mut self) -> Input {
         loop {
-            match self.tasks.join_next().await {
-                Some(Ok(input)) => return input,
-                // It broke, or was ended: nothing comes of it.
-                Some(Err(_)) => {}
-                None => std::future::pending().await,
+            tokio::select! {
+                Some(done) = self.tasks.join_next() => match done {
+                    Ok(input) => return input,
+                    // It broke, or was ended: nothing comes of it.
+                    Err(_) => {}
+                },
+                input = self.surveys.next() => return input,
             }
         }
     }
@@ -136,13 +143,17 @@ impl Later {
         let (done, next) = oneshot::channel::<()>();
         let before = queue.last.replace(next);
         let files = Arc::clone(&self.files);
+        let changes = self.surveys.changes();
         self.tasks.spawn(async move {
             if let Some(before) = before {
                 // It is over when its sender is gone, however it went.
                 before.await.unwrap_or_default();
             }
             let (connection, id) = (errand.connection, errand.id.clone());
-            let work = move || files.carry_out(&errand.roots, &errand.request);
+            let work = move || {
+                let answer = changes.answer(&errand.request);
+                answer.unwrap_or_else(|| files.carry_out(&errand.roots, &errand.request))
+            };
             let answer = match tokio::task::spawn_blocking(work).await {
                 Ok(answer) => answer,
                 Err(_) => Err(Failure::Failed("something broke on the way".to_owned())),

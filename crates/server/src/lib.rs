@@ -27,6 +27,7 @@ mod outbox;
 mod pace;
 mod serve;
 mod socket;
+mod surveys;
 mod tls;
 mod wire_log;
 

@@ -13,6 +13,7 @@ use agenthost_core::{Config, Host};
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::number::Millis;
 use agenthost_store::{Store, StoreError};
+use agenthost_workspace::uri_of;
 use axum::serve::ListenerExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
@@ -31,6 +32,7 @@ use crate::later::Later;
 use crate::lines::{self, PrivateSocket};
 use crate::outbox::Room;
 use crate::socket;
+use crate::surveys::Surveys;
 use crate::tls::{self, TlsError, TlsListener};
 use crate::wire_log::WireLog;
 
@@ -297,7 +299,8 @@ fn driver(
     events: mpsc::Receiver<Event>,
 ) -> Result<Driver, ServeError> {
     let (to_agents, from_agents) = mpsc::channel(AGENT_INPUTS);
-    let later = Later::new(to_agents.clone());
+    let surveys = Surveys::new(config.data_directory.join("changes"));
+    let later = Later::new(to_agents.clone(), surveys);
     let mut agents = Agents::new(to_agents);
     let mut schemas = BTreeMap::new();
     for agent in &config.agents {
@@ -321,7 +324,7 @@ fn driver(
             agents: agents.infos(),
             schemas,
             roots: config.roots.clone(),
-            default_directory: None,
+            default_directory: std::env::home_dir().and_then(|home| uri_of(&home)),
             grace: Millis(i64::try_from(grace).unwrap_or(i64::MAX)),
             subscriptions: config.limits.subscriptions,
         },

@@ -121,9 +121,15 @@ impl Changes {
     ) -> Result<Marked, ChangesError> {
         let kept = self.of(session)?;
         let repositories = kept.repositories(directories, MARKING)?;
-        let mut marks = Marks::default();
+        // A session begins once, however many folders it gets later.
+        let mut marks = match mark {
+            Mark::Start => kept.read(mark)?.unwrap_or_default(),
+            Mark::Before(_) | Mark::After(_) => Marks::default(),
+        };
         for repository in &repositories {
-            marks.insert(repository, tree::take(repository)?);
+            if marks.get(repository).is_none() {
+                marks.insert(repository, tree::take(repository)?);
+            }
         }
         kept.write(mark, &marks)?;
         let since = |mark: &Mark| -> Result<Option<ChangesSummary>, ChangesError> {

@@ -7,7 +7,7 @@
 
 mod manage;
 mod place;
-mod read;
+pub(crate) mod read;
 mod write;
 
 use std::path::PathBuf;

@@ -56,6 +56,7 @@ fn a_session_has_several_chats() {
                 c1: root/sessionSummaryChanged {"changes":{"chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1},{"resource":"ahp-chat:/1","title":"","origin":{"kind":"user"},"status":8}]},"session":"s1"}
                 c1: 6 s1 session/titleChanged {"title":"go"}
                 c1: root/sessionSummaryChanged {"changes":{"title":"go"},"session":"s1"}
+                changes s1: mark before turn-0000000000000000000000000000000d
                 agent s1: prompt turn-0000000000000000000000000000000d "go"
             c1 createChat s1 {"chat": "ahp-chat:/1"}
                 c1: error -32010 there is something at `ahp-chat:/1` already

@@ -82,6 +82,7 @@ fn configuration_is_not_lost() {
         expect![[r#"
             c1 moveChat ahp-chat:/1 {"destination": {"kind": "newSession"}}
                 agent s1: close chat ahp-chat:/1
+                changes ahp-session:/session-00000000000000000000000000000007: mark start
                 agent ahp-session:/session-00000000000000000000000000000007: open
                 agent ahp-session:/session-00000000000000000000000000000007: chat ahp-chat:/1 with 0 turns
                 c1: in ahp-session:/session-00000000000000000000000000000007

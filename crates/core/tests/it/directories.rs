@@ -39,6 +39,7 @@ fn a_chat_has_no_directory_that_its_session_has_not() {
                 c1: 8 rejected: `no address` is not an absolute URI of at most 2048 bytes
             c1 ! s2 session/workingDirectorySet {"directory": "file:///c"}
                 c1: 9 s2 by a session/workingDirectorySet {"directory":"file:///c"}
+                changes s2: mark start
                 agent s2: directories [file:///a, file:///b, file:///c]
             c1 ! s2 session/workingDirectoryRemoved {"directory": "file:///a"}
                 c1: 10 rejected: the primary directory of this session stays where it is
@@ -46,6 +47,7 @@ fn a_chat_has_no_directory_that_its_session_has_not() {
                 c1: 11 rejected: there is no directory `file:///x`
             c1 ! s2 session/workingDirectoryReplaced {"directory": "file:///a", "replacement": "file:///d"}
                 c1: 12 s2 by a session/workingDirectoryReplaced {"replacement":"file:///d","directory":"file:///a"}
+                changes s2: mark start
                 agent s2: directories [file:///d, file:///b, file:///c]
             c1 ! ahp-chat:/1 chat/workingDirectorySet {"directory": "file:///a"}
                 c1: 13 rejected: there is no directory of the session `file:///a`
@@ -57,11 +59,13 @@ fn a_chat_has_no_directory_that_its_session_has_not() {
                 c1: 17 ahp-chat:/1 chat/workingDirectorySet {"directory":"file:///e"}
                 c1: 18 ahp-chat:/1 chat/workingDirectoryRemoved {"directory":"file:///b"}
                 c1: 19 s2 session/chatUpdated {"changes":{"workingDirectories":["file:///c","file:///e"]},"chat":"ahp-chat:/1"}
+                changes s2: mark start
                 agent s2: directories [file:///d, file:///e, file:///c]
             c1 ! s2 session/workingDirectoryRemoved {"directory": "file:///c"}
                 c1: 20 s2 by a session/workingDirectoryRemoved {"directory":"file:///c"}
                 c1: 21 ahp-chat:/1 chat/workingDirectoryRemoved {"directory":"file:///c"}
                 c1: 22 s2 session/chatUpdated {"changes":{"workingDirectories":["file:///e"]},"chat":"ahp-chat:/1"}
+                changes s2: mark start
                 agent s2: directories [file:///d, file:///e]
         "#]],
     );

@@ -8,6 +8,8 @@
 
 mod annotations;
 mod asking;
+mod changes;
+mod changesets;
 mod chats;
 mod completing;
 mod configuration;

@@ -59,6 +59,7 @@ fn a_chat_comes_from_another() {
                 agent s1: chat ahp-chat:/2 beside 1 turns and 1, about Some("this")
                 c1: 13 s1 session/chatUpdated {"changes":{"status":8},"chat":"ahp-chat:/2"}
                 c1: root/sessionSummaryChanged {"changes":{"chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":8},{"resource":"ahp-chat:/1","title":"","origin":{"kind":"fork","chat":"s1.chat","turnId":"t1"},"status":1},{"resource":"ahp-chat:/2","title":"","origin":{"kind":"sideChat","chat":"s1.chat","turnId":"t2","selection":{"text":"this"}},"status":8}]},"session":"s1"}
+                changes s1: mark before turn-00000000000000000000000000000011
                 agent s1: prompt turn-00000000000000000000000000000011 "why?"
         "#]],
     );
@@ -128,11 +129,12 @@ fn a_chat_goes_elsewhere() {
                 c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"project":{"uri":"file:///a","displayName":"a"},"workingDirectories":["file:///a"],"annotations":{"resource":"ahp-session:/session-0000000000000000000000000000001d/annotations","annotationCount":0,"entryCount":0},"resource":"ahp-session:/session-0000000000000000000000000000001d","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"ahp-chat:/2","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"ahp-chat:/2"}}
                 c1: root/sessionSummaryChanged {"changes":{"chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":8}]},"session":"s1"}
                 c1: 25 root root/activeSessionsChanged {"activeSessions":4}
+                changes ahp-session:/session-0000000000000000000000000000001d: mark start
                 agent ahp-session:/session-0000000000000000000000000000001d: open
                 agent ahp-session:/session-0000000000000000000000000000001d: chat ahp-chat:/2 with 0 turns
                 c1: in ahp-session:/session-0000000000000000000000000000001d
             restart
-                nothing
+                changes s1: mark after t2, chat since before t1
         "#]],
     );
 }

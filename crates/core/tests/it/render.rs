@@ -1,7 +1,10 @@
 //! What a host does, in text.
 
 use agenthost_core::agent::{AgentCommand, Attached, ChatContext};
-use agenthost_core::{Answer, ConnectionId, Effect, Effects, Input, Recipient, TerminalCommand};
+use agenthost_core::{
+    Answer, ChangeTask, ConnectionId, Effect, Effects, Input, Mark, Moment, Recipient,
+    TerminalCommand,
+};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::uri::Uri;
@@ -95,6 +98,11 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                 }
                 other => format!("terminal {terminal}: {other:?}"),
             },
+            Effect::Changes(errand) => format!(
+                "changes {}: {}",
+                short(&errand.session),
+                render_changes(&errand.task)
+            ),
             Effect::Unwatch { channel } => format!("unwatch {channel}"),
             Effect::UseFiles(errand) => {
                 let roots: Vec<_> = errand
@@ -124,6 +132,9 @@ fn render_later(input: &Input) -> String {
         Input::StillSilent { call, .. } => format!("await {}", call.key().unwrap()),
         Input::StillUnwatched { channel } => format!("await {channel}"),
         Input::StillUngranted { .. } => "await a grant".to_owned(),
+        Input::LookAgain { channel, .. } => {
+            format!("look again at {}", shorten_text(channel.as_str()))
+        }
         other => panic!("nobody waits for {other:?}"),
     }
 }
@@ -132,9 +143,55 @@ fn wire_json(value: &impl serde::Serialize) -> Json {
     serde_json::to_value(value).unwrap()
 }
 
+fn render_changes(task: &ChangeTask) -> String {
+    match task {
+        ChangeTask::Mark { mark, chat_began } => {
+            let since = chat_began.as_ref().map(render_mark);
+            let since = since.map_or(String::new(), |since| format!(", chat since {since}"));
+            format!("mark {}{since}", render_mark(mark))
+        }
+        ChangeTask::Compare { channel, span } => format!(
+            "compare {} with {} for {}",
+            render_moment(&span.from),
+            render_moment(&span.to),
+            shorten_text(channel.as_str())
+        ),
+        ChangeTask::Operate { name, wanted } => {
+            let file = wanted.file.as_ref();
+            let file = file.map_or(String::new(), |file| format!(" {file}"));
+            format!(
+                "{name}{file} as {:?}: {:?}",
+                wanted.operation, wanted.message
+            )
+        }
+        ChangeTask::Forget => "forget".to_owned(),
+    }
+}
+
+fn render_mark(mark: &Mark) -> String {
+    match mark {
+        Mark::Start => "start".to_owned(),
+        Mark::Before(turn) => format!("before {}", turn.turn),
+        Mark::After(turn) => format!("after {}", turn.turn),
+    }
+}
+
+fn render_moment(moment: &Moment) -> String {
+    match moment {
+        Moment::Committed => "the commit".to_owned(),
+        Moment::BranchPoint => "the branch point".to_owned(),
+        Moment::Marked(mark) => render_mark(mark),
+        Moment::Now => "now".to_owned(),
+    }
+}
+
 /// JSON with short names of channels.
 fn shorten(json: &Json) -> String {
-    let mut text = json.to_string();
+    shorten_text(&json.to_string())
+}
+
+fn shorten_text(text: &str) -> String {
+    let mut text = text.to_owned();
     for name in ["s1.chat", "s2.chat", "s3.chat", "s1", "s2", "s3"] {
         text = text.replace(uri(name).as_str(), name);
     }
@@ -152,6 +209,7 @@ fn render_answer(answer: &Answer) -> String {
     match answer {
         Answer::Null => "null".to_owned(),
         Answer::Empty => "{}".to_owned(),
+        Answer::Operated(result) => shorten(&wire_json(result)),
         Answer::Initialize(result) => {
             let snapshots = result.snapshots.iter().map(|s| short(&s.resource));
             format!(

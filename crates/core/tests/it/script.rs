@@ -13,6 +13,9 @@
 //! found PATH ...       what came of the oldest search for files
 //! done                 the oldest request about files went well
 //! terminal T wrote TEXT | title TEXT | in FOLDER | exited [CODE]
+//! marked [{git: {..}, session: [+, -, files]}] | compared [FILE+1-2 ..] | operated WORDS
+//!                      what came of the oldest look at files; or: failed REASON
+//! look                 the pause until the next look is over
 //! ungranted            nobody granted the oldest request in time
 //! watching [REASON]    the oldest watch has begun, or could not
 //! changed WATCH FILE   a watch saw something
@@ -36,6 +39,7 @@ use agenthost_testkit::{Place, event};
 use expect_test::Expect;
 use serde_json::json;
 
+use crate::changes;
 use crate::render::render;
 use crate::world::World;
 
@@ -120,6 +124,22 @@ impl Runner<'_> {
                 };
                 let terminal = uri(terminal);
                 self.world.step(Input::Terminal { terminal, event })
+            }
+            "marked" => {
+                let errand = self.world.changes.pop_front().unwrap();
+                self.world.step(changes::marked(*errand, rest))
+            }
+            "compared" => {
+                let errand = self.world.changes.pop_front().unwrap();
+                self.world.step(changes::compared(*errand, rest))
+            }
+            "operated" => {
+                let errand = self.world.changes.pop_front().unwrap();
+                self.world.step(changes::operated(*errand, rest))
+            }
+            "look" => {
+                let (channel, round) = self.world.looks.pop_back().unwrap();
+                self.world.step(Input::LookAgain { channel, round })
             }
             "ungranted" => {
                 let (connection, id) = self.world.grants.pop_front().unwrap();

@@ -27,6 +27,7 @@ fn a_session_is_there_at_once_and_ready_later() {
                 c1: null
                 c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"project":{"uri":"file:///a","displayName":"a"},"workingDirectories":["file:///a"],"annotations":{"resource":"s1/annotations","annotationCount":0,"entryCount":0},"resource":"s1","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"s1.chat"}}
                 c1: 1 root root/activeSessionsChanged {"activeSessions":1}
+                changes s1: mark start
                 agent s1: open
             c1 createSession s1
                 c1: error -32003 there is a session `ahp-session:/s1` already
@@ -73,6 +74,7 @@ fn a_session_ends_with_everything_in_it() {
         expect![[r#"
             c1 disposeSession s1
                 agent s1: close
+                changes s1: forget
                 c1: 3 s1 session/chatRemoved {"chat":"s1.chat"}
                 c1: root/sessionRemoved {"session":"s1"}
                 c1: 4 root root/activeSessionsChanged {"activeSessions":0}

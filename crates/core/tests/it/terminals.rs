@@ -139,6 +139,7 @@ fn terminals_end_with_their_session_or_their_host() {
         c1 disposeSession s1
             terminal ahp-terminal:/1: Close
             agent s1: close
+            changes s1: forget
             c1: null
         c2 subscribe root
             c2: snapshot of root at 9

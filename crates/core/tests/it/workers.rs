@@ -338,6 +338,7 @@ fn a_session_says_what_it_does() {
                 c1: null
                 c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"project":{"uri":"file:///home/me/my%20project/","displayName":"my project"},"workingDirectories":["file:///home/me/my%20project/"],"annotations":{"resource":"s1/annotations","annotationCount":0,"entryCount":0},"resource":"s1","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"s1.chat"}}
                 c1: 1 root root/activeSessionsChanged {"activeSessions":1}
+                changes s1: mark start
                 agent s1: open
             agent s1 chat/activityChanged {"activity": "thinking"}
                 c1: 7 s1 session/chatUpdated {"changes":{"activity":"thinking"},"chat":"s1.chat"}
@@ -347,6 +348,7 @@ fn a_session_says_what_it_does() {
                 c1: 11 s1 session/chatAdded {"summary":{"resource":"s1.chat","title":"","status":1,"modifiedAt":"2026-01-05T09:00:00.000Z","origin":{"kind":"user"}}}
                 c1: 12 s1 session/activityChanged {}
                 c1: root/sessionSummaryChanged {"changes":{"status":1,"activity":"","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":1}]},"session":"s1"}
+                changes s1: mark after t1, chat since before t1
             agent s1 chat/activityChanged {"activity": "too late"}
                 nothing
         "#]],

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use agenthost_core::{
-    Answer, Config, ConnectionId, Effect, Effects, Env, Extent, FileErrand, FileSearch, Host,
-    Input, Need, Principal, Received, WatchErrand, Write,
+    Answer, ChangeErrand, Config, ConnectionId, Effect, Effects, Env, Extent, FileErrand,
+    FileSearch, Host, Input, Need, Principal, Received, WatchErrand, Write,
 };
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::{ChannelState, Snapshot};
@@ -38,6 +38,8 @@ pub(crate) struct World {
     pub(crate) searches: VecDeque<Box<FileSearch>>,
     pub(crate) errands: VecDeque<Box<FileErrand>>,
     pub(crate) watches: VecDeque<Box<WatchErrand>>,
+    pub(crate) changes: VecDeque<Box<ChangeErrand>>,
+    pub(crate) looks: VecDeque<(Uri, u64)>,
     pub(crate) grants: VecDeque<(ConnectionId, RequestId)>,
     pub(crate) awaited: VecDeque<(Uri, Arc<SessionInputRequest>)>,
     pub(crate) queues: Queues,
@@ -126,6 +128,8 @@ impl World {
             searches: VecDeque::new(),
             errands: VecDeque::new(),
             watches: VecDeque::new(),
+            changes: VecDeque::new(),
+            looks: VecDeque::new(),
             grants: VecDeque::new(),
             awaited: VecDeque::new(),
             queues: Queues::default(),
@@ -259,6 +263,7 @@ impl World {
                         | Answer::Empty
                         | Answer::ListSessions(_)
                         | Answer::MoveChat(_)
+                        | Answer::Operated(_)
                         | Answer::ResolveSessionConfig(_)
                         | Answer::SessionConfigCompletions(_)
                         | Answer::Completions(_)
@@ -311,9 +316,13 @@ impl World {
             Effect::FindFiles(search) => self.searches.push_back(search.clone()),
             Effect::UseFiles(errand) => self.errands.push_back(errand.clone()),
             Effect::Watch(errand) => self.watches.push_back(errand.clone()),
+            Effect::Changes(errand) => self.changes.push_back(errand.clone()),
             Effect::Later { input, .. } => match &**input {
                 Input::StillSilent { session, call } => {
                     self.awaited.push_back((session.clone(), Arc::clone(call)));
+                }
+                Input::LookAgain { channel, round } => {
+                    self.looks.push_back((channel.clone(), *round));
                 }
                 Input::StillUngranted { connection, id } => {
                     self.grants.push_back((*connection, id.clone()));

@@ -199,7 +199,8 @@ fn parse(output: &[u8], key: &str) -> Option<Vec<Difference>> {
         let (added, removed) = (number(parts.next()), number(parts.next()));
         // Of a file that moved, both names follow.
         if parts.next().is_none_or(<[u8]>::is_empty) {
-            (fields.next()?, fields.next()?);
+            fields.next()?;
+            fields.next()?;
         }
         difference.lines = added.zip(removed);
     }

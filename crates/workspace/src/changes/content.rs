@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use agenthost_core::{Answer, Failure, FileRequest};
 use agenthost_protocol::changeset::ChangesetFile;
 use agenthost_protocol::common::{ContentRef, FileEdit, FileEditDiffStats, FileEditSide};
 use agenthost_protocol::ids::ChangesetFileId;
+use agenthost_protocol::resource::{ResourceResolveResult, ResourceType};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
@@ -13,6 +15,7 @@ use super::git::Git;
 use super::repository::Repository;
 use super::{Changes, ChangesError, LOOKING};
 use crate::address::{escape, uri_of_raw};
+use crate::files::read::encode;
 use crate::files::{FileError, LARGEST};
 
 /// The scheme of what was in files.
@@ -101,9 +104,22 @@ fn sizes<'a>(
 }
 
 impl Changes {
-    /// Whether this is an address of something that was in a file.
-    pub fn has(uri: &Uri) -> bool {
-        uri.as_str().starts_with(SCHEME)
+    /// Answers a request about something that was in a file; none if it is
+    /// about something else. It can be read, and nothing else.
+    pub fn answer(&self, request: &FileRequest) -> Option<Result<Answer, Failure>> {
+        let ours = |uri: &Uri| uri.as_str().starts_with(SCHEME);
+        let answer = match request {
+            FileRequest::Read(params) if ours(&params.uri) => {
+                let read = self.read(&params.uri);
+                read.map(|bytes| Answer::Read(Box::new(encode(bytes, params.encoding))))
+            }
+            FileRequest::Resolve(params) if ours(&params.uri) => {
+                let read = self.read(&params.uri);
+                read.map(|bytes| Answer::Resolve(Box::new(resolve(&params.uri, &bytes))))
+            }
+            _ => return None,
+        };
+        Some(answer.map_err(Failure::from))
     }
 
     /// What was in a file.
@@ -144,6 +160,19 @@ impl Changes {
         }
         git.ask(["cat-file", "blob", address.object])
             .map_err(failed)
+    }
+}
+
+/// What it is: a file that never changes.
+fn resolve(uri: &Uri, bytes: &[u8]) -> ResourceResolveResult {
+    ResourceResolveResult {
+        uri: uri.clone(),
+        r#type: ResourceType::File,
+        size: Some(bytes.len() as u64),
+        mtime: None,
+        ctime: None,
+        content_type: None,
+        etag: None,
     }
 }
 

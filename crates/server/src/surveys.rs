@@ -1,0 +1,210 @@
+//! Looks at the files of sessions: one after the other for each session.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agenthost_core::agent::AgentCommand;
+use agenthost_core::{ChangeErrand, ChangeTask, Effect, Failure, Input, Mark};
+use agenthost_protocol::ids::ProviderId;
+use agenthost_protocol::uri::Uri;
+use agenthost_workspace::Changes;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::JoinSet;
+
+/// Looks at the same time, whoever they are for.
+const AT_A_TIME: usize = 4;
+
+/// All that looks at files of sessions, and who waits for it.
+#[derive(Debug)]
+pub(crate) struct Surveys {
+    tasks: JoinSet<Option<Input>>,
+    changes: Arc<Changes>,
+    room: Arc<Semaphore>,
+    /// Tells for each session when the last look is over.
+    last: BTreeMap<Uri, oneshot::Receiver<()>>,
+    /// What agents are asked once it is known how things were before.
+    held: BTreeMap<Uri, Held>,
+}
+
+/// What the agent of a session is asked when all marks are there.
+#[derive(Debug, Default)]
+struct Held {
+    marks: usize,
+    commands: Vec<(ProviderId, Box<AgentCommand>)>,
+}
+
+impl Surveys {
+    /// What is remembered is kept in a directory.
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Surveys {
+            tasks: JoinSet::new(),
+            changes: Arc::new(Changes::new(directory)),
+            room: Arc::new(Semaphore::new(AT_A_TIME)),
+            last: BTreeMap::new(),
+            held: BTreeMap::new(),
+        }
+    }
+
+    /// What was in files.
+    pub(crate) fn changes(&self) -> Arc<Changes> {
+        Arc::clone(&self.changes)
+    }
+
+    /// The next thing that is known; never, if nothing has begun.
+    pub(crate) async fn next(&mut self) -> Input {
+        loop {
+            match self.tasks.join_next().await {
+                Some(Ok(Some(input))) => return input,
+                // Nothing comes of it.
+                Some(Ok(None) | Err(_)) => {}
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Looks at files when all that was asked for the same session is done.
+    pub(crate) fn begin(&mut self, errand: ChangeErrand) {
+        if is_before_a_turn(&errand.task) {
+            self.held.entry(errand.session.clone()).or_default().marks += 1;
+        }
+        let (done, next) = oneshot::channel::<()>();
+        let before = match errand.task {
+            // After this there is nothing to wait for.
+            ChangeTask::Forget => self.last.remove(&errand.session),
+            _ => self.last.insert(errand.session.clone(), next),
+        };
+        let (changes, room) = (Arc::clone(&self.changes), Arc::clone(&self.room));
+        self.tasks.spawn(async move {
+            if let Some(before) = before {
+                // It is over when its sender is gone, however it went.
+                before.await.unwrap_or_default();
+            }
+            // Nobody closes it.
+            let permit = room.acquire_owned().await.ok();
+            let broken = lost(&errand);
+            let looked = tokio::task::spawn_blocking(move || look(&changes, errand)).await;
+            drop((permit, done));
+            looked.unwrap_or(broken)
+        });
+    }
+
+    /// Asks the agent of a session something, unless that has to wait.
+    pub(crate) fn hold(
+        &mut self,
+        session: &Uri,
+        provider: &ProviderId,
+        command: Box<AgentCommand>,
+    ) -> Option<Box<AgentCommand>> {
+        match self.held.get_mut(session) {
+            None => Some(command),
+            Some(held) => {
+                held.commands.push((provider.clone(), command));
+                None
+            }
+        }
+    }
+
+    /// A moment was marked: what waited for it need not wait any more.
+    pub(crate) fn release(&mut self, input: &Input) -> Vec<Effect> {
+        let Input::Marked {
+            session,
+            mark: Mark::Before(_),
+            ..
+        } = input
+        else {
+            return Vec::new();
+        };
+        let Some(held) = self.held.get_mut(session) else {
+            return Vec::new();
+        };
+        held.marks = held.marks.saturating_sub(1);
+        if held.marks > 0 {
+            return Vec::new();
+        }
+        let held = self.held.remove(session).unwrap_or_default();
+        let commands = held.commands.into_iter();
+        commands
+            .map(|(provider, command)| Effect::Agent {
+                session: session.clone(),
+                provider,
+                command,
+            })
+            .collect()
+    }
+}
+
+fn is_before_a_turn(task: &ChangeTask) -> bool {
+    matches!(
+        task,
+        ChangeTask::Mark {
+            mark: Mark::Before(_),
+            ..
+        }
+    )
+}
+
+/// Does what is asked. Waits for the disk, and for git.
+fn look(changes: &Changes, errand: ChangeErrand) -> Option<Input> {
+    let ChangeErrand {
+        session,
+        directories,
+        task,
+    } = errand;
+    Some(match task {
+        ChangeTask::Mark { mark, chat_began } => {
+            let marked = changes.mark(&session, &directories, &mark, chat_began.as_ref());
+            if let Err(error) = &marked {
+                tracing::info!(%session, %error, "changes of files are not tracked");
+            }
+            Input::Marked {
+                session,
+                mark,
+                outcome: Box::new(marked.map_err(Failure::from)),
+            }
+        }
+        ChangeTask::Compare { channel, span } => {
+            let compared = changes.compare(&session, &directories, &span);
+            Input::Compared {
+                channel,
+                outcome: Box::new(compared.map_err(Failure::from)),
+            }
+        }
+        ChangeTask::Operate { name, wanted } => {
+            let done = changes.operate(&session, &directories, &wanted);
+            Input::Operated {
+                wanted,
+                name,
+                outcome: done.map_err(Failure::from),
+            }
+        }
+        ChangeTask::Forget => {
+            if let Err(error) = changes.forget(&session) {
+                tracing::warn!(%session, %error, "what was kept of a session is still there");
+            }
+            return None;
+        }
+    })
+}
+
+/// What is said when looking broke.
+fn lost(errand: &ChangeErrand) -> Option<Input> {
+    let broken = || Failure::Failed("something broke on the way".to_owned());
+    Some(match &errand.task {
+        ChangeTask::Mark { mark, .. } => Input::Marked {
+            session: errand.session.clone(),
+            mark: mark.clone(),
+            outcome: Box::new(Err(broken())),
+        },
+        ChangeTask::Compare { channel, .. } => Input::Compared {
+            channel: channel.clone(),
+            outcome: Box::new(Err(broken())),
+        },
+        ChangeTask::Operate { name, wanted } => Input::Operated {
+            wanted: wanted.clone(),
+            name: name.clone(),
+            outcome: Err(broken()),
+        },
+        ChangeTask::Forget => return None,
+    })
+}
