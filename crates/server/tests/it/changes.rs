@@ -1,0 +1,249 @@
+//! Changes of files over the protocol, from the disk to a client and back.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use agenthost_server::Server;
+use serde_json::{Value, json};
+
+use crate::raw::Raw;
+use crate::room::{SESSION, chat_uri, start};
+
+fn git(folder: &Path, arguments: &[&str]) -> String {
+    let identity = ["-c", "user.name=A", "-c", "user.email=a@example.com"];
+    let output = Command::new("git")
+        .args(identity)
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A client that follows one changeset.
+struct Viewer {
+    raw: Raw,
+    next: u64,
+    channel: String,
+    /// Lines added and removed, by name of the file.
+    files: BTreeMap<String, (Value, Value)>,
+    contents: BTreeMap<String, Value>,
+    status: String,
+    changes: Value,
+}
+
+impl Viewer {
+    async fn join(server: &Server, name: &str) -> Self {
+        let mut viewer = Viewer {
+            raw: Raw::connect(server).await,
+            next: 0,
+            channel: String::new(),
+            files: BTreeMap::new(),
+            contents: BTreeMap::new(),
+            status: String::new(),
+            changes: Value::Null,
+        };
+        let hello = json!({
+            "channel": "ahp-root://", "clientId": name, "protocolVersions": ["1.0.0"],
+            "initialSubscriptions": ["ahp-root://"],
+        });
+        viewer.ask("initialize", hello).await;
+        viewer
+    }
+
+    async fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.next += 1;
+        let id = self.next;
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.raw.say(&request.to_string()).await;
+        loop {
+            let message = self.raw.hear().await.unwrap();
+            if message["id"] == json!(id) {
+                return message;
+            }
+            self.take(&message);
+        }
+    }
+
+    async fn watch(&mut self, view: &str) {
+        self.channel = format!("{SESSION}/changeset/{view}");
+        let answer = self.ask("subscribe", json!({"channel": self.channel})).await;
+        let state = &answer["result"]["snapshot"]["state"];
+        self.files.clear();
+        for file in state["files"].as_array().unwrap() {
+            self.set(file);
+        }
+        self.status = state["status"].as_str().unwrap().to_owned();
+    }
+
+    fn set(&mut self, file: &Value) {
+        let id = file["id"].as_str().unwrap();
+        let name = id.rsplit('/').next().unwrap().to_owned();
+        let diff = &file["edit"]["diff"];
+        let counts = (diff["added"].clone(), diff["removed"].clone());
+        self.files.insert(name.clone(), counts);
+        self.contents.insert(name, file["edit"].clone());
+    }
+
+    fn take(&mut self, message: &Value) {
+        let params = &message["params"];
+        if message["method"] == "root/sessionSummaryChanged" {
+            let changes = &params["changes"]["changes"];
+            if changes.is_object() {
+                self.changes = changes.clone();
+            }
+        }
+        if params["channel"] != json!(self.channel) {
+            return;
+        }
+        let action = &params["action"];
+        match action["type"].as_str().unwrap_or_default() {
+            "changeset/contentChanged" => {
+                self.files.clear();
+                for file in action["files"].as_array().unwrap() {
+                    self.set(file);
+                }
+            }
+            "changeset/fileSet" => self.set(&action["file"]),
+            "changeset/fileRemoved" => {
+                let id = action["fileId"].as_str().unwrap();
+                self.files.remove(id.rsplit('/').next().unwrap());
+            }
+            "changeset/cleared" => self.files.clear(),
+            "changeset/statusChanged" => {
+                self.status = action["status"].as_str().unwrap().to_owned();
+            }
+            _ => {}
+        }
+    }
+
+    /// Waits until the changeset shows this.
+    async fn until(&mut self, files: &[(&str, u64, u64)]) {
+        let wanted: BTreeMap<_, _> = files
+            .iter()
+            .map(|(name, added, removed)| ((*name).to_owned(), (json!(added), json!(removed))))
+            .collect();
+        while self.files != wanted || self.status != "ready" {
+            let message = self.raw.hear().await.unwrap();
+            self.take(&message);
+        }
+    }
+
+    async fn dispatch(&mut self, channel: &str, action: Value) {
+        self.next += 1;
+        let params = json!({"channel": channel, "clientSeq": self.next, "action": action});
+        let message = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
+        self.raw.say(&message.to_string()).await;
+    }
+
+    /// Has the shell run something.
+    async fn run(&mut self, turn: &str, line: &str) {
+        let chat = chat_uri();
+        let started = json!({
+            "type": "chat/turnStarted", "turnId": turn, "startedAt": "2026-01-01T00:00:00.000Z",
+            "message": {"text": line, "origin": {"kind": "user"}},
+        });
+        self.ask("subscribe", json!({"channel": chat})).await;
+        self.dispatch(&chat, started).await;
+        loop {
+            let message = self.raw.hear().await.unwrap();
+            self.take(&message);
+            let action = &message["params"]["action"];
+            match action["type"].as_str().unwrap_or_default() {
+                "chat/toolCallReady" if action.get("confirmed").is_none() => {
+                    let confirmed = json!({
+                        "type": "chat/toolCallConfirmed", "turnId": turn,
+                        "toolCallId": action["toolCallId"], "approved": true,
+                        "confirmed": "user-action", "selectedOptionId": "once",
+                    });
+                    self.dispatch(&chat, confirmed).await;
+                }
+                "chat/turnComplete" => break,
+                _ => {}
+            }
+        }
+    }
+
+    async fn operate(&mut self, operation: &str) -> Value {
+        let params = json!({"channel": self.channel, "operationId": operation});
+        self.ask("invokeChangesetOperation", params).await
+    }
+
+    async fn read(&mut self, name: &str, side: &str) -> Value {
+        let uri = self.contents[name][side]["content"]["uri"].clone();
+        let params = json!({"channel": "ahp-root://", "uri": uri});
+        self.ask("resourceRead", params).await["result"]["data"].clone()
+    }
+}
+
+#[tokio::test]
+async fn what_a_turn_changed_is_shown_and_undone() {
+    let directory = tempfile::tempdir().unwrap();
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path();
+    git(folder, &["init", "--quiet", "--initial-branch=main"]);
+    std::fs::write(folder.join("a.txt"), "1\n").unwrap();
+    git(folder, &["add", "."]);
+    git(folder, &["commit", "--quiet", "--message", "first"]);
+    std::fs::write(folder.join("a.txt"), "1\nby hand\n").unwrap();
+    let index = std::fs::read(folder.join(".git/index")).unwrap();
+
+    let server = start(directory.path()).await;
+    let mut viewer = Viewer::join(&server, "a").await;
+    let here = format!("file://{}", folder.display());
+    let params = json!({"channel": SESSION, "workingDirectories": [here]});
+    viewer.ask("createSession", params).await;
+    viewer.watch("session").await;
+    viewer.until(&[]).await;
+    viewer.run("t1", "echo new > new.txt; echo 2 >> a.txt").await;
+    viewer.until(&[("a.txt", 1, 0), ("new.txt", 1, 0)]).await;
+    assert_eq!(viewer.read("a.txt", "before").await, "1\nby hand\n");
+    assert_eq!(viewer.read("a.txt", "after").await, "1\nby hand\n2\n");
+    viewer.run("t2", "rm new.txt").await;
+    viewer.until(&[("a.txt", 1, 0)]).await;
+    while viewer.changes["files"] != json!(1) {
+        let message = viewer.raw.hear().await.unwrap();
+        viewer.take(&message);
+    }
+    assert_eq!(viewer.changes, json!({"additions": 1, "deletions": 0, "files": 1}));
+    // Somebody edits by hand: who looks sees it without a turn.
+    std::fs::write(folder.join("c.txt"), "c\n").unwrap();
+    viewer.until(&[("a.txt", 1, 0), ("c.txt", 1, 0)]).await;
+    viewer.watch("turn/t1").await;
+    viewer.until(&[("a.txt", 1, 0), ("new.txt", 1, 0)]).await;
+    viewer.watch("turn/t2").await;
+    viewer.until(&[("new.txt", 0, 1)]).await;
+    server.stop().await.unwrap();
+
+    // All of it is there after a restart, and can be undone.
+    let server = start(directory.path()).await;
+    let mut viewer = Viewer::join(&server, "b").await;
+    viewer.watch("turn/t2").await;
+    viewer.until(&[("new.txt", 0, 1)]).await;
+    let undone = viewer.operate("undo").await;
+    assert_eq!(undone["result"]["message"], "1 file is as it was.", "{undone}");
+    assert_eq!(std::fs::read_to_string(folder.join("new.txt")).unwrap(), "new\n");
+    assert_eq!(std::fs::read(folder.join(".git/index")).unwrap(), index);
+    viewer.watch("turn/t1").await;
+    viewer.until(&[("a.txt", 1, 0), ("new.txt", 1, 0)]).await;
+    viewer.operate("undo").await;
+    assert_eq!(std::fs::read_to_string(folder.join("a.txt")).unwrap(), "1\nby hand\n");
+    assert!(!folder.join("new.txt").exists());
+    let refused = viewer.operate("undo").await;
+    assert_eq!(refused["error"]["code"], -32011, "{refused}");
+
+    viewer.watch("uncommitted").await;
+    viewer.until(&[("a.txt", 1, 0), ("c.txt", 1, 0)]).await;
+    git(folder, &["config", "user.name", "A"]);
+    git(folder, &["config", "user.email", "a@example.com"]);
+    let committed = viewer.operate("commit").await;
+    assert!(committed["result"]["message"].is_string(), "{committed}");
+    viewer.until(&[]).await;
+    assert_eq!(git(folder, &["status", "--porcelain"]), "");
+    viewer.ask("disposeSession", json!({"channel": SESSION})).await;
+    let gone = viewer.ask("subscribe", json!({"channel": viewer.channel.clone()})).await;
+    assert_eq!(gone["error"]["code"], -32008, "{gone}");
+    server.stop().await.unwrap();
+}
