@@ -150,7 +150,7 @@ impl Host {
         }
     }
 
-    fn is_creating(&self, session: &Uri) -> bool {
+    pub(crate) fn is_creating(&self, session: &Uri) -> bool {
         self.session(session)
             .is_some_and(|session| session.lifecycle == SessionLifecycle::Creating)
     }

@@ -48,7 +48,9 @@ pub enum ChangeTask {
         /// What to do.
         wanted: Box<ChangeOperation>,
     },
-    /// Forget all about the session.
+    /// Make a worktree of the first folder, and send `Input::WorktreeMade`.
+    MakeWorktree(WorktreeWish),
+    /// Forget all about the session, and remove its worktree if it can go.
     Forget,
 }
 
@@ -197,4 +199,26 @@ impl From<Operated> for InvokeChangesetOperationResult {
             follow_up: operated.follow_up,
         }
     }
+}
+
+/// A worktree that is wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WorktreeWish {
+    /// What to call it.
+    pub name: Option<String>,
+    /// The branch to start from; the current one if none is named.
+    pub base: Option<String>,
+    /// Files that are not tracked, and are wanted in it.
+    pub files: Vec<String>,
+    /// What to run in it first.
+    pub setup: Option<String>,
+}
+
+/// A worktree that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worktree {
+    /// The folder, instead of the one it was made from.
+    pub directory: Uri,
+    /// Its branch.
+    pub branch: String,
 }

@@ -238,13 +238,19 @@ impl Host {
         }
     }
 
-    fn folders(&self, session: &Uri) -> Vec<Uri> {
+    pub(crate) fn folders(&self, session: &Uri) -> Vec<Uri> {
         let listed = self.sessions.get(session);
         let folders = listed.and_then(|listed| listed.metadata.working_directories.clone());
         folders.unwrap_or_default()
     }
 
-    fn look(&self, session: Uri, directories: Vec<Uri>, task: ChangeTask, out: &mut Effects) {
+    pub(crate) fn look(
+        &self,
+        session: Uri,
+        directories: Vec<Uri>,
+        task: ChangeTask,
+        out: &mut Effects,
+    ) {
         out.push(Effect::Changes(Box::new(ChangeErrand {
             session,
             directories,

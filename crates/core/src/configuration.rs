@@ -4,12 +4,14 @@ use agenthost_protocol::common::{ConfigPropertySchema, SessionConfigSchema};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::session::{
     ResolveSessionConfigParams, ResolveSessionConfigResult, SessionConfigCompletionsParams,
-    SessionConfigCompletionsResult, SessionConfigValue,
+    SessionConfigCompletionsResult, SessionConfigValue, SessionState,
 };
+use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::effect::Answer;
 use crate::host::Host;
+use crate::isolation;
 use crate::refusal::Failure;
 
 impl Host {
@@ -19,7 +21,7 @@ impl Host {
         &self,
         params: &ResolveSessionConfigParams,
     ) -> Result<Answer, Failure> {
-        let schema = self.schema(params.provider.as_ref())?;
+        let schema = self.schema(params.provider.as_ref(), params.working_directory.as_ref())?;
         let given = params.config.clone().unwrap_or_default();
         let fits = |(key, value): &(String, Json)| {
             let property = schema.properties.get(key);
@@ -37,7 +39,7 @@ impl Host {
         &self,
         params: &SessionConfigCompletionsParams,
     ) -> Result<Answer, Failure> {
-        let schema = self.schema(params.provider.as_ref())?;
+        let schema = self.schema(params.provider.as_ref(), params.working_directory.as_ref())?;
         let Some(property) = schema.properties.get(&params.property) else {
             let reason = format!("property: there is no `{}`", short(&params.property));
             return Err(Failure::InvalidParams(reason));
@@ -59,9 +61,10 @@ impl Host {
     pub(crate) fn initial_config(
         &self,
         provider: &ProviderId,
+        directory: Option<&Uri>,
         given: Option<Object>,
     ) -> Result<(SessionConfigSchema, Object), Failure> {
-        let schema = self.schema(Some(provider))?;
+        let schema = self.schema(Some(provider), directory)?;
         let given = given.unwrap_or_default();
         for (key, value) in &given {
             let problem = match schema.properties.get(key) {
@@ -81,14 +84,35 @@ impl Host {
         Ok((schema, values))
     }
 
-    fn schema(&self, provider: Option<&ProviderId>) -> Result<SessionConfigSchema, Failure> {
+    /// The values that are the agent's business.
+    pub(crate) fn agent_values(&self, session: &SessionState) -> Option<Object> {
+        let schema = self.config.schemas.get(&session.metadata.provider)?;
+        let values = session.config.as_ref()?.values.iter();
+        let its = values.filter(|(key, _)| schema.properties.contains_key(*key));
+        Some(
+            its.map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+        )
+    }
+
+    /// What can be configured about the agent, and, in a folder, about where
+    /// it works.
+    fn schema(
+        &self,
+        provider: Option<&ProviderId>,
+        directory: Option<&Uri>,
+    ) -> Result<SessionConfigSchema, Failure> {
         let agent = self.agent_named(provider)?;
         let schema = self.config.schemas.get(&agent.provider).cloned();
-        Ok(schema.unwrap_or_else(|| SessionConfigSchema {
+        let mut schema = schema.unwrap_or_else(|| SessionConfigSchema {
             r#type: "object".to_owned(),
             properties: Default::default(),
             required: None,
-        }))
+        });
+        if directory.is_some() {
+            isolation::offer(&mut schema);
+        }
+        Ok(schema)
     }
 }
 

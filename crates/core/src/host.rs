@@ -247,6 +247,7 @@ impl Host {
                 name,
                 outcome,
             } => self.operated(&wanted, &name, outcome, out),
+            Input::WorktreeMade { session, outcome } => self.settled(&session, outcome, out),
             Input::LookAgain { channel, round } => self.look_again(&channel, round, out),
             Input::StillUngranted { connection, id } => {
                 self.refuse_request(connection, &id, out);

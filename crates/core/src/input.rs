@@ -11,7 +11,7 @@ use agenthost_protocol::session::SessionInputRequest;
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentEvent;
-use crate::changes::{ChangeOperation, Comparison, Mark, Marked, Operated};
+use crate::changes::{ChangeOperation, Comparison, Mark, Marked, Operated, Worktree};
 use crate::clients::Principal;
 use crate::completions::{FileSearch, FoundFile};
 use crate::effect::Answer;
@@ -113,6 +113,13 @@ pub enum Input {
         name: OperationId,
         /// What came of it.
         outcome: Result<Operated, Failure>,
+    },
+    /// The worktree of a new session is there, or could not be made.
+    WorktreeMade {
+        /// The session.
+        session: Uri,
+        /// What came of it.
+        outcome: Result<Worktree, Failure>,
     },
     /// A while has passed since a changeset was computed.
     LookAgain {

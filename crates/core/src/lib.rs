@@ -35,6 +35,7 @@ mod handshake;
 mod history;
 mod host;
 mod input;
+mod isolation;
 mod leave;
 mod memory;
 mod moves;
@@ -60,7 +61,7 @@ mod workers;
 
 pub use changes::{
     ChangeErrand, ChangeOperation, ChangeTask, Comparison, GitStanding, Mark, Marked, Moment,
-    Operated, Operation, Span, Standing, TurnOf,
+    Operated, Operation, Span, Standing, TurnOf, Worktree, WorktreeWish,
 };
 pub use clients::{ClientRecord, Principal};
 pub use completions::{FileKind, FileSearch, FoundFile, ITEMS};

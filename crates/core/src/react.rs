@@ -67,10 +67,8 @@ impl Host {
                 self.archive_default(session, change.is_archived, out);
             }
             SessionAction::ConfigChanged(_) if self.opened.contains(session) => {
-                let config = self
-                    .session(session)
-                    .and_then(|state| state.config.as_ref());
-                if let Some(values) = config.map(|config| config.values.clone()) {
+                let state = self.session(session);
+                if let Some(values) = state.and_then(|state| self.agent_values(state)) {
                     self.command(session, AgentCommand::Configure { values }, out);
                 }
             }
@@ -252,7 +250,7 @@ impl Host {
         let directories = state.metadata.working_directories.clone();
         let open = AgentCommand::Open {
             directories: directories.unwrap_or_default(),
-            config: state.config.as_ref().map(|config| config.values.clone()),
+            config: self.agent_values(state),
         };
         let tools = client_tools(state);
         self.tell_agent(session.clone(), open, out);

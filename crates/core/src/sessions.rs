@@ -15,7 +15,6 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use percent_encoding::percent_decode_str;
 
 use crate::agent::AgentCommand;
-use crate::changes::Mark;
 use crate::effect::{Answer, Effect, Effects, Write};
 use crate::env::Env;
 use crate::host::Host;
@@ -63,7 +62,8 @@ impl Host {
         }
         directories.iter().try_for_each(uris::check_directory)?;
         let provider = agent.provider.clone();
-        let (schema, values) = self.initial_config(&provider, params.config)?;
+        let (schema, values) =
+            self.initial_config(&provider, directories.first(), params.config)?;
         let state = new_session(env, &session, provider, directories);
         let chat = state.chats.items().next().cloned();
         let listed = new_summary(env, &session, &state);
@@ -89,8 +89,7 @@ impl Host {
         };
         self.notify_root(HostNotification::SessionAdded(Box::new(added)), out);
         self.count_sessions(out);
-        self.mark(&session, Mark::Start, out);
-        self.open_agent(&session, out);
+        self.settle_in(&session, out);
         Ok(())
     }
 

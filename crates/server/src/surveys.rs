@@ -8,7 +8,7 @@ use agenthost_core::agent::AgentCommand;
 use agenthost_core::{ChangeErrand, ChangeTask, Effect, Failure, Input, Mark};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::Changes;
+use agenthost_workspace::{Changes, ChangesError, Leftover};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 
@@ -178,7 +178,22 @@ fn look(changes: &Changes, errand: ChangeErrand) -> Option<Input> {
                 outcome: done.map_err(Failure::from),
             }
         }
+        ChangeTask::MakeWorktree(wish) => {
+            let made = match directories.first() {
+                Some(folder) => changes.make_worktree(&session, folder, &wish),
+                None => Err(ChangesError::NoFolder),
+            };
+            Input::WorktreeMade {
+                session,
+                outcome: made.map_err(Failure::from),
+            }
+        }
         ChangeTask::Forget => {
+            match changes.drop_worktree(&session) {
+                Ok(Leftover::Nothing) => {}
+                Ok(Leftover::Kept(what)) => tracing::warn!(%session, "kept: {what}"),
+                Err(error) => tracing::warn!(%session, %error, "a worktree is still there"),
+            }
             if let Err(error) = changes.forget(&session) {
                 tracing::warn!(%session, %error, "what was kept of a session is still there");
             }
@@ -203,6 +218,10 @@ fn lost(errand: &ChangeErrand) -> Option<Input> {
         ChangeTask::Operate { name, wanted } => Input::Operated {
             wanted: wanted.clone(),
             name: name.clone(),
+            outcome: Err(broken()),
+        },
+        ChangeTask::MakeWorktree(_) => Input::WorktreeMade {
+            session: errand.session.clone(),
             outcome: Err(broken()),
         },
         ChangeTask::Forget => return None,

@@ -34,6 +34,7 @@ use compare::summarize;
 use git::Git;
 use marks::Marks;
 use repository::Repository;
+pub use worktrees::Leftover;
 
 /// How long marking a moment may take. A turn waits for it.
 const MARKING: Duration = Duration::from_secs(10);

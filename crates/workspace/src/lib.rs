@@ -21,7 +21,7 @@ mod text;
 mod watch;
 
 pub use address::{path_of, uri_of};
-pub use changes::{Changes, ChangesError, session_key};
+pub use changes::{Changes, ChangesError, Leftover, session_key};
 pub use files::{FileError, Files, LARGEST};
 pub use find::{Bounds, find_files};
 pub use terminal::{Terminal, TerminalError, TerminalStart};

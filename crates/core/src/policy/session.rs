@@ -158,11 +158,11 @@ fn configurable(session: &SessionState, change: &SessionConfigChanged) -> Result
         check_value(&property.property, value)
             .map_err(|problem| Refusal::Invalid(format!("{key}: {problem}")))?;
     }
-    // What is not among the new values would be gone.
-    let fixed = config
-        .values
-        .iter()
-        .find(|(key, value)| mutable(key).is_none() && change.config.get(*key) != Some(*value));
+    // What is not among the new values would be gone, or have its default.
+    let after = with_defaults(&config.schema, change.config.clone());
+    let mut values = config.values.iter();
+    let fixed =
+        values.find(|(key, value)| mutable(key).is_none() && after.get(*key) != Some(*value));
     match fixed {
         Some((key, _)) if change.replace == Some(true) => {
             Err(Refusal::Invalid(format!("`{key}` can't be changed")))

@@ -2,9 +2,11 @@
 
 use agenthost_core::{
     ChangeErrand, ChangeTask, Comparison, Failure, GitStanding, Input, Marked, Operated, Standing,
+    Worktree,
 };
 use agenthost_protocol::changeset::ChangesetFile;
 use agenthost_protocol::common::ChangesSummary;
+use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
 use serde_json::{Value, json};
 
@@ -118,5 +120,20 @@ pub(crate) fn operated(errand: ChangeErrand, text: &str) -> Input {
         wanted,
         name,
         outcome: failure(text).map_or(Ok(done), Err),
+    }
+}
+
+/// A worktree was made.
+pub(crate) fn worktree(errand: ChangeErrand, text: &str) -> Input {
+    let ChangeTask::MakeWorktree(_) = errand.task else {
+        panic!("this was not asked: {:?}", errand.task);
+    };
+    let made = Worktree {
+        directory: Uri::from(text),
+        branch: "agenthost/one".to_owned(),
+    };
+    Input::WorktreeMade {
+        session: errand.session,
+        outcome: failure(text).map_or(Ok(made), Err),
     }
 }

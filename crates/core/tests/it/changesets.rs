@@ -322,3 +322,46 @@ fn changesets_outlive_the_host() {
         "#]],
     );
 }
+
+/// A session works in a worktree of its own, if that is asked for.
+#[test]
+fn a_session_has_a_worktree() {
+    check(
+        r#"
+        - c1 joins one
+        c1 resolveSessionConfig {"workingDirectory": "file:///w"}
+        c1 resolveSessionConfig {}
+        c1 createSession s1 {"workingDirectories": ["file:///w"], "config": {"isolation": "worktree", "branch": "main", "worktreeName": "one", "worktreeFiles": [".env"], "worktreeSetup": "make"}}
+        - c1 subscribe s1
+        worktree file:///kept/w
+        agent s1 opened
+        - c1 createSession s2 {"workingDirectories": ["file:///w"], "config": {"isolation": "worktree"}}
+        - c1 subscribe s2
+        - marked
+        worktree failed the folder is in no git repository
+        c1 createSession s3 {"config": {"isolation": "worktree"}}
+        c1 createSession s3 {"workingDirectories": ["file:///w"], "config": {"isolation": "moon"}}
+        "#,
+        expect![[r#"
+            c1 resolveSessionConfig {"workingDirectory": "file:///w"}
+                c1: schema of [isolation, branch, worktreeName, worktreeFiles, worktreeSetup], {"isolation":"folder"}
+            c1 resolveSessionConfig {}
+                c1: schema of [], {}
+            c1 createSession s1 {"workingDirectories": ["file:///w"], "config": {"isolation": "worktree", "branch": "main", "worktreeName": "one", "worktreeFiles": [".env"], "worktreeSetup": "make"}}
+                c1: null
+                changes s1: worktree WorktreeWish { name: Some("one"), base: Some("main"), files: [".env"], setup: Some("make") }
+            worktree file:///kept/w
+                c1: 2 s1 session/workingDirectoryReplaced {"replacement":"file:///kept/w","directory":"file:///w"}
+                changes s1: mark start
+                agent s1: open
+            agent s1 opened
+                c1: 3 s1 session/ready {}
+            worktree failed the folder is in no git repository
+                c1: 7 s2 session/creationFailed {"error":{"errorType":"worktree","message":"the folder is in no git repository"}}
+            c1 createSession s3 {"config": {"isolation": "worktree"}}
+                c1: error -32602 config.isolation: there is no such property
+            c1 createSession s3 {"workingDirectories": ["file:///w"], "config": {"isolation": "moon"}}
+                c1: error -32602 config.isolation: expected one of the values that are offered
+        "#]],
+    );
+}

@@ -87,7 +87,7 @@ fn configuration_is_not_lost() {
                 agent ahp-session:/session-00000000000000000000000000000007: chat ahp-chat:/1 with 0 turns
                 c1: in ahp-session:/session-00000000000000000000000000000007
             c1 ! ahp-session:/session-00000000000000000000000000000007 session/configChanged {"config": {}, "replace": true}
-                c1: 7 ahp-session:/session-00000000000000000000000000000007 by a session/configChanged {"replace":true,"config":{"mode":"ask"}}
+                c1: 7 ahp-session:/session-00000000000000000000000000000007 by a session/configChanged {"replace":true,"config":{"mode":"ask","isolation":"folder"}}
                 agent ahp-session:/session-00000000000000000000000000000007: configure {"mode":"ask"}
         "#]],
     );

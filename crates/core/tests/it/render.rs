@@ -164,6 +164,7 @@ fn render_changes(task: &ChangeTask) -> String {
                 wanted.operation, wanted.message
             )
         }
+        ChangeTask::MakeWorktree(wish) => format!("worktree {wish:?}"),
         ChangeTask::Forget => "forget".to_owned(),
     }
 }

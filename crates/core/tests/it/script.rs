@@ -15,6 +15,7 @@
 //! terminal T wrote TEXT | title TEXT | in FOLDER | exited [CODE]
 //! marked [{git: {..}, session: [+, -, files]}] | compared [FILE+1-2 ..] | operated WORDS
 //!                      what came of the oldest look at files; or: failed REASON
+//! worktree FOLDER      the worktree of a session was made; or: failed REASON
 //! look                 the pause until the next look is over
 //! ungranted            nobody granted the oldest request in time
 //! watching [REASON]    the oldest watch has begun, or could not
@@ -136,6 +137,10 @@ impl Runner<'_> {
             "operated" => {
                 let errand = self.world.changes.pop_front().unwrap();
                 self.world.step(changes::operated(*errand, rest))
+            }
+            "worktree" => {
+                let errand = self.world.changes.pop_front().unwrap();
+                self.world.step(changes::worktree(*errand, rest))
             }
             "look" => {
                 let (channel, round) = self.world.looks.pop_back().unwrap();

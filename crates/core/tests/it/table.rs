@@ -136,8 +136,8 @@ const ROWS: &[Row] = &[
             (r#"{"config": {"other": 1}}"#, "there is no property that can be changed `other`"),
         ] },
     Row { action: "session/configChanged", scene: Scene::Ready, channel: "s1",
-        accepted: &[],
-        refused: &[(r#"{"config": {}}"#, "the agent does not support configuration of a session")] },
+        accepted: &[r#"{"config": {}}"#],
+        refused: &[(r#"{"config": {"isolation": "worktree"}}"#, "there is no property that can be changed `isolation`")] },
     Row { action: "chat/turnStarted", scene: Scene::Ready, channel: CHAT,
         accepted: &[r#"{"turnId": "n", AT, USER}"#],
         refused: &[

@@ -69,7 +69,9 @@ impl Viewer {
 
     async fn watch(&mut self, view: &str) {
         self.channel = format!("{SESSION}/changeset/{view}");
-        let answer = self.ask("subscribe", json!({"channel": self.channel})).await;
+        let answer = self
+            .ask("subscribe", json!({"channel": self.channel}))
+            .await;
         let state = &answer["result"]["snapshot"]["state"];
         self.files.clear();
         for file in state["files"].as_array().unwrap() {
@@ -197,7 +199,9 @@ async fn what_a_turn_changed_is_shown_and_undone() {
     viewer.ask("createSession", params).await;
     viewer.watch("session").await;
     viewer.until(&[]).await;
-    viewer.run("t1", "echo new > new.txt; echo 2 >> a.txt").await;
+    viewer
+        .run("t1", "echo new > new.txt; echo 2 >> a.txt")
+        .await;
     viewer.until(&[("a.txt", 1, 0), ("new.txt", 1, 0)]).await;
     assert_eq!(viewer.read("a.txt", "before").await, "1\nby hand\n");
     assert_eq!(viewer.read("a.txt", "after").await, "1\nby hand\n2\n");
@@ -207,7 +211,10 @@ async fn what_a_turn_changed_is_shown_and_undone() {
         let message = viewer.raw.hear().await.unwrap();
         viewer.take(&message);
     }
-    assert_eq!(viewer.changes, json!({"additions": 1, "deletions": 0, "files": 1}));
+    assert_eq!(
+        viewer.changes,
+        json!({"additions": 1, "deletions": 0, "files": 1})
+    );
     // Somebody edits by hand: who looks sees it without a turn.
     std::fs::write(folder.join("c.txt"), "c\n").unwrap();
     viewer.until(&[("a.txt", 1, 0), ("c.txt", 1, 0)]).await;
@@ -223,13 +230,22 @@ async fn what_a_turn_changed_is_shown_and_undone() {
     viewer.watch("turn/t2").await;
     viewer.until(&[("new.txt", 0, 1)]).await;
     let undone = viewer.operate("undo").await;
-    assert_eq!(undone["result"]["message"], "1 file is as it was.", "{undone}");
-    assert_eq!(std::fs::read_to_string(folder.join("new.txt")).unwrap(), "new\n");
+    assert_eq!(
+        undone["result"]["message"], "1 file is as it was.",
+        "{undone}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(folder.join("new.txt")).unwrap(),
+        "new\n"
+    );
     assert_eq!(std::fs::read(folder.join(".git/index")).unwrap(), index);
     viewer.watch("turn/t1").await;
     viewer.until(&[("a.txt", 1, 0), ("new.txt", 1, 0)]).await;
     viewer.operate("undo").await;
-    assert_eq!(std::fs::read_to_string(folder.join("a.txt")).unwrap(), "1\nby hand\n");
+    assert_eq!(
+        std::fs::read_to_string(folder.join("a.txt")).unwrap(),
+        "1\nby hand\n"
+    );
     assert!(!folder.join("new.txt").exists());
     let refused = viewer.operate("undo").await;
     assert_eq!(refused["error"]["code"], -32011, "{refused}");
@@ -242,8 +258,12 @@ async fn what_a_turn_changed_is_shown_and_undone() {
     assert!(committed["result"]["message"].is_string(), "{committed}");
     viewer.until(&[]).await;
     assert_eq!(git(folder, &["status", "--porcelain"]), "");
-    viewer.ask("disposeSession", json!({"channel": SESSION})).await;
-    let gone = viewer.ask("subscribe", json!({"channel": viewer.channel.clone()})).await;
+    viewer
+        .ask("disposeSession", json!({"channel": SESSION}))
+        .await;
+    let gone = viewer
+        .ask("subscribe", json!({"channel": viewer.channel.clone()}))
+        .await;
     assert_eq!(gone["error"]["code"], -32008, "{gone}");
     server.stop().await.unwrap();
 }

@@ -3,6 +3,7 @@
 mod generated;
 mod operations;
 mod places;
+mod worktrees;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -9,7 +9,7 @@ use agenthost_workspace::ChangesError;
 
 use super::{Scene, all_files, turn};
 
-fn operate(
+pub(super) fn operate(
     scene: &Scene,
     operation: Operation,
     span: Span,

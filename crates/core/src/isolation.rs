@@ -1,0 +1,182 @@
+//! Sessions that work in a worktree of their own.
+//!
+//! A client asks for it when it configures the session. The session is there
+//! at once; its agent opens when the worktree is.
+
+use agenthost_protocol::common::{
+    ConfigPropertySchema, ErrorInfo, SessionConfigPropertySchema, SessionConfigSchema,
+};
+use agenthost_protocol::session::{CreationFailed, SessionAction, SessionWorkingDirectoryReplaced};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::{Json, Object};
+
+use crate::changes::{ChangeTask, Mark, Worktree, WorktreeWish};
+use crate::effect::Effects;
+use crate::host::Host;
+use crate::refusal::Failure;
+
+const ISOLATION: &str = "isolation";
+const BRANCH: &str = "branch";
+const NAME: &str = "worktreeName";
+const FILES: &str = "worktreeFiles";
+const SETUP: &str = "worktreeSetup";
+
+/// The value that asks for a worktree.
+const WORKTREE: &str = "worktree";
+
+/// Adds what can be configured about where a session works, unless its agent
+/// sees to that itself.
+pub(crate) fn offer(schema: &mut SessionConfigSchema) {
+    if schema.properties.contains_key(ISOLATION) {
+        return;
+    }
+    let choice = ConfigPropertySchema {
+        default: Some(Json::from("folder")),
+        r#enum: Some(vec![Json::from("folder"), Json::from(WORKTREE)]),
+        enum_labels: Some(vec!["Folder".to_owned(), "Worktree".to_owned()]),
+        enum_descriptions: Some(vec![
+            "Work in the folder itself".to_owned(),
+            "Work in a git worktree with a branch of its own".to_owned(),
+        ]),
+        ..property("string", "Isolation", "Where the agent works")
+    };
+    let files = ConfigPropertySchema {
+        items: Some(Box::new(property(
+            "string",
+            "File",
+            "Named from the folder",
+        ))),
+        ..property(
+            "array",
+            "Files to copy",
+            "Files that git does not track and the worktree needs, such as .env",
+        )
+    };
+    let offered = [
+        (ISOLATION, choice),
+        (
+            BRANCH,
+            property(
+                "string",
+                "Base branch",
+                "The branch that the worktree starts from",
+            ),
+        ),
+        (
+            NAME,
+            property("string", "Worktree name", "Its branch is agenthost/NAME"),
+        ),
+        (FILES, files),
+        (
+            SETUP,
+            property(
+                "string",
+                "Setup command",
+                "Runs in the worktree before the agent starts",
+            ),
+        ),
+    ];
+    for (key, property) in offered {
+        let known = schema.properties.entry(key.to_owned());
+        known.or_insert(SessionConfigPropertySchema {
+            property,
+            enum_dynamic: None,
+            session_mutable: None,
+        });
+    }
+}
+
+fn property(kind: &str, title: &str, description: &str) -> ConfigPropertySchema {
+    ConfigPropertySchema {
+        r#type: kind.to_owned(),
+        title: title.to_owned(),
+        description: Some(description.to_owned()),
+        default: None,
+        r#enum: None,
+        enum_labels: None,
+        enum_descriptions: None,
+        read_only: None,
+        items: None,
+        min_items: None,
+        max_items: None,
+        properties: None,
+        required: None,
+        additional_properties: None,
+    }
+}
+
+/// The worktree that a configuration asks for.
+fn wish(values: &Object) -> Option<WorktreeWish> {
+    if values.get(ISOLATION).and_then(Json::as_str) != Some(WORKTREE) {
+        return None;
+    }
+    let text = |key: &str| {
+        let text = values.get(key).and_then(Json::as_str).map(str::trim);
+        text.filter(|text| !text.is_empty()).map(ToOwned::to_owned)
+    };
+    let files = values.get(FILES).and_then(Json::as_array);
+    let files = files.into_iter().flatten().filter_map(Json::as_str);
+    Some(WorktreeWish {
+        name: text(NAME),
+        base: text(BRANCH),
+        files: files.map(ToOwned::to_owned).collect(),
+        setup: text(SETUP),
+    })
+}
+
+impl Host {
+    /// Has the agent of a new session opened: at once, or when its worktree is
+    /// there.
+    pub(crate) fn settle_in(&mut self, session: &Uri, out: &mut Effects) {
+        let state = self.session(session);
+        let config = state.and_then(|state| state.config.as_ref());
+        match config.and_then(|config| wish(&config.values)) {
+            Some(wish) => {
+                let folders = self.folders(session);
+                let task = ChangeTask::MakeWorktree(wish);
+                self.look(session.clone(), folders, task, out);
+            }
+            None => {
+                self.mark(session, Mark::Start, out);
+                self.open_agent(session, out);
+            }
+        }
+    }
+
+    /// The worktree of a new session is there, or could not be made.
+    pub(crate) fn settled(
+        &mut self,
+        session: &Uri,
+        outcome: Result<Worktree, Failure>,
+        out: &mut Effects,
+    ) {
+        let folder = self.folders(session).into_iter().next();
+        let (true, Some(folder)) = (self.is_creating(session), folder) else {
+            return;
+        };
+        match outcome {
+            Ok(worktree) => {
+                let replaced = SessionWorkingDirectoryReplaced {
+                    directory: folder,
+                    replacement: worktree.directory,
+                };
+                let replaced = SessionAction::WorkingDirectoryReplaced(replaced);
+                self.originate(session, replaced, out);
+                self.sync_session(session, out);
+                self.mark(session, Mark::Start, out);
+                self.open_agent(session, out);
+            }
+            Err(failure) => {
+                let error = ErrorInfo {
+                    error_type: "worktree".to_owned(),
+                    message: failure.to_string(),
+                    stack: None,
+                    meta: None,
+                };
+                let failed = SessionAction::CreationFailed(CreationFailed { error });
+                self.originate(session, failed, out);
+                self.sync_session(session, out);
+            }
+        }
+    }
+}

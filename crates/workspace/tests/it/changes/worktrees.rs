@@ -1,0 +1,197 @@
+//! Worktrees: made, used, merged back, removed.
+
+use std::fs;
+use std::path::PathBuf;
+
+use agenthost_core::{Mark, Moment, Operation, Span, Worktree, WorktreeWish};
+use agenthost_workspace::{ChangesError, Leftover, path_of, uri_of};
+
+use super::operations::operate;
+use super::{Scene, all_files, git};
+
+fn make(scene: &Scene, wish: &WorktreeWish) -> Result<Worktree, ChangesError> {
+    let folder = uri_of(&scene.folder).unwrap();
+    scene.changes.make_worktree(&scene.session, &folder, wish)
+}
+
+fn branch() -> Span {
+    Span {
+        from: Moment::BranchPoint,
+        to: Moment::Now,
+    }
+}
+
+/// A scene, and the same session in a worktree of it.
+fn isolated(wish: &WorktreeWish) -> (Scene, PathBuf) {
+    let mut scene = Scene::with(&[("a.txt", "a\n"), ("sub/b.txt", "b\n")]);
+    let origin = scene.folder.clone();
+    let made = make(&scene, wish).unwrap();
+    scene.folder = path_of(&made.directory).unwrap();
+    (scene, origin)
+}
+
+#[test]
+fn a_session_works_beside_the_user() {
+    let (scene, origin) = isolated(&WorktreeWish::default());
+    let before = all_files(&origin);
+    assert_eq!(scene.text("a.txt").unwrap(), "a\n");
+    scene.mark(&Mark::Start);
+    scene.write("a.txt", "agent\n");
+    assert_eq!(scene.since_start(), ["a.txt +1 -1"]);
+    let compared = scene.compare(Moment::BranchPoint, Moment::Now).unwrap();
+    let standing = compared.standing.git.unwrap();
+    assert!(standing.branch.unwrap().starts_with("agenthost/session-"));
+    assert_eq!(standing.base.as_deref(), Some("main"));
+    assert_eq!(standing.worktree_of, uri_of(&origin));
+    assert!(all_files(&origin) == before);
+
+    // It is not thrown away while there is something in it.
+    let kept = scene.changes.drop_worktree(&scene.session).unwrap();
+    assert!(
+        matches!(&kept, Leftover::Kept(what) if what.contains("not committed")),
+        "{kept:?}"
+    );
+    assert!(scene.folder.join("a.txt").exists());
+
+    // The changes without the commit.
+    operate(&scene, Operation::Apply, branch(), None).unwrap();
+    assert_eq!(fs::read_to_string(origin.join("a.txt")).unwrap(), "agent\n");
+    assert_eq!(git(&origin, &["status", "--porcelain"]), " M a.txt\n");
+    git(&origin, &["checkout", "--quiet", "--", "a.txt"]);
+
+    // And with it.
+    let early = operate(&scene, Operation::Merge, branch(), None);
+    assert!(matches!(early, Err(ChangesError::Refused(_))), "{early:?}");
+    operate(&scene, Operation::Commit, branch(), None).unwrap();
+    operate(&scene, Operation::Merge, branch(), None).unwrap();
+    assert_eq!(
+        git(&origin, &["log", "--format=%s"]),
+        "What was done\nfirst\n"
+    );
+    assert_eq!(git(&origin, &["status", "--porcelain"]), "");
+    let gone = scene.changes.drop_worktree(&scene.session).unwrap();
+    assert_eq!(gone, Leftover::Nothing);
+    assert!(!scene.folder.exists());
+    assert_eq!(
+        git(&origin, &["branch", "--format=%(refname:short)"]),
+        "main\n"
+    );
+    assert_eq!(git(&origin, &["worktree", "list"]).lines().count(), 1);
+    let again = scene.changes.drop_worktree(&scene.session).unwrap();
+    assert_eq!(again, Leftover::Nothing);
+}
+
+#[test]
+fn commits_that_are_nowhere_else_are_kept() {
+    let (scene, origin) = isolated(&WorktreeWish {
+        name: Some("mine".to_owned()),
+        ..WorktreeWish::default()
+    });
+    scene.write("a.txt", "agent\n");
+    operate(&scene, Operation::Commit, branch(), None).unwrap();
+    let kept = scene.changes.drop_worktree(&scene.session).unwrap();
+    assert!(
+        matches!(&kept, Leftover::Kept(what) if what.contains("agenthost/mine")),
+        "{kept:?}"
+    );
+    assert!(!scene.folder.exists());
+    let shown = git(&origin, &["show", "agenthost/mine:a.txt"]);
+    assert_eq!(shown, "agent\n");
+}
+
+#[test]
+fn a_merge_that_conflicts_changes_nothing() {
+    let (scene, origin) = isolated(&WorktreeWish::default());
+    scene.write("a.txt", "agent\n");
+    operate(&scene, Operation::Commit, branch(), None).unwrap();
+    fs::write(origin.join("a.txt"), "user\n").unwrap();
+    git(
+        &origin,
+        &["commit", "--quiet", "--all", "--message", "user"],
+    );
+    let before = git(&origin, &["log", "--format=%H"]);
+    let refused = operate(&scene, Operation::Merge, branch(), None);
+    assert!(refused.is_err(), "{refused:?}");
+    assert_eq!(git(&origin, &["status", "--porcelain"]), "");
+    assert_eq!(git(&origin, &["log", "--format=%H"]), before);
+    let refused = operate(&scene, Operation::Apply, branch(), None);
+    assert!(refused.is_err(), "{refused:?}");
+    assert_eq!(fs::read_to_string(origin.join("a.txt")).unwrap(), "user\n");
+}
+
+#[test]
+fn a_worktree_is_set_up() {
+    let mut scene = Scene::with(&[(".gitignore", ".env\n"), ("sub/b.txt", "b\n")]);
+    scene.write("sub/.env", "SECRET=1\n");
+    scene.folder.push("sub");
+    let made = make(
+        &scene,
+        &WorktreeWish {
+            name: Some("one".to_owned()),
+            base: Some("main".to_owned()),
+            files: vec![".env".to_owned(), "missing".to_owned()],
+            setup: Some("cp .env copy.env; cat b.txt > c.txt".to_owned()),
+        },
+    );
+    let place = path_of(&made.unwrap().directory).unwrap();
+    assert!(place.ends_with("project/sub"), "{}", place.display());
+    assert_eq!(
+        fs::read_to_string(place.join("copy.env")).unwrap(),
+        "SECRET=1\n"
+    );
+    assert_eq!(fs::read_to_string(place.join("c.txt")).unwrap(), "b\n");
+    assert_eq!(
+        git(&place, &["branch", "--show-current"]),
+        "agenthost/one\n"
+    );
+}
+
+#[test]
+fn a_worktree_that_can_not_be_made_leaves_nothing() {
+    let plain = Scene::plain();
+    assert!(matches!(
+        make(&plain, &WorktreeWish::default()),
+        Err(ChangesError::Refused(_))
+    ));
+    let scene = Scene::with(&[("a.txt", "a\n")]);
+    let before = all_files(&scene.folder);
+    let wishes = [
+        (Some("bad name"), None, None, None),
+        (Some("../up"), None, None, None),
+        (None, Some("nothing"), None, None),
+        (None, Some("--help"), None, None),
+        (None, None, Some("../../etc/passwd"), None),
+        (None, None, Some("/etc/passwd"), None),
+        (None, None, None, Some("echo it broke; exit 3")),
+    ];
+    for (name, base, file, setup) in wishes {
+        let text = |text: Option<&str>| text.map(ToOwned::to_owned);
+        let wish = WorktreeWish {
+            name: text(name),
+            base: text(base),
+            files: file.into_iter().map(ToOwned::to_owned).collect(),
+            setup: text(setup),
+        };
+        let refused = make(&scene, &wish);
+        assert!(
+            matches!(refused, Err(ChangesError::Refused(_))),
+            "{wish:?}: {refused:?}"
+        );
+        if setup.is_some() {
+            let words = refused.unwrap_err().to_string();
+            assert_eq!(words, "the setup command failed: it broke");
+        }
+        assert_eq!(
+            git(&scene.folder, &["branch", "--format=%(refname:short)"]),
+            "main\n"
+        );
+        assert_eq!(git(&scene.folder, &["worktree", "list"]).lines().count(), 1);
+    }
+    let names = |files: &std::collections::BTreeMap<PathBuf, Vec<u8>>| {
+        let tracked = files
+            .keys()
+            .filter(|path| !path.starts_with(scene.folder.join(".git")));
+        tracked.cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(names(&all_files(&scene.folder)), names(&before));
+}
