@@ -58,7 +58,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 async fn talk(client: &mut Client, arguments: &Arguments) -> anyhow::Result<()> {
     let session = if arguments.new {
-        talk::create_session(client, arguments.agent.as_deref(), &folder(None)?).await?
+        talk::create_session(client, arguments.agent.as_deref(), &folder(None)?, None).await?
     } else {
         find(client, arguments.session.as_deref()).await?
     };

@@ -11,6 +11,7 @@
 mod allow;
 mod attach;
 mod config;
+mod diff;
 mod doctor;
 mod output;
 mod place;
@@ -39,6 +40,7 @@ enum Command {
     Run(run::Arguments),
     Attach(attach::Arguments),
     Sessions(sessions::Arguments),
+    Diff(diff::Arguments),
     Allow(allow::Arguments),
     Doctor(doctor::Arguments),
     Reduce(reduce::Arguments),
@@ -54,6 +56,7 @@ Examples:
   agenthost run \"ls -la\"                      one turn, in this terminal
   agenthost attach                            take part in a session, line by line
   agenthost sessions                          what there is
+  agenthost diff                              what the last turn changed
   agenthost allow ~/notes                     let clients look into a folder
   agenthost doctor                            what works, and what to do about the rest
   agenthost reduce wire.jsonl                 the state that a log of actions makes";
@@ -78,6 +81,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             Command::Run(arguments) => run::run(arguments).await,
             Command::Attach(arguments) => attach::run(arguments).await,
             Command::Sessions(arguments) => sessions::run(arguments).await,
+            Command::Diff(arguments) => diff::run(arguments).await,
             Command::Allow(arguments) => allow::run(arguments).await,
             Command::Doctor(arguments) => doctor::run(arguments).await,
             Command::Reduce(arguments) => reduce::run(&arguments),

@@ -8,6 +8,7 @@ use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatAction, TurnCancelled};
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::number::Millis;
+use agenthost_protocol::wire::{Json, Object};
 use anyhow::{Context, bail};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -35,6 +36,9 @@ pub(crate) struct Arguments {
     /// Where the agent works [default: this folder]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
+    /// Work in a git worktree with a branch of its own
+    #[arg(long)]
+    worktree: bool,
     /// Agree to everything without asking
     #[arg(long, short)]
     yes: bool,
@@ -83,7 +87,12 @@ async fn turn(
     arguments: &Arguments,
     directory: &Path,
 ) -> anyhow::Result<Ended> {
-    let session = talk::create_session(client, arguments.agent.as_deref(), directory).await?;
+    let config = arguments.worktree.then(|| {
+        let isolation = ("isolation".to_owned(), Json::from("worktree"));
+        Object::from_iter([isolation])
+    });
+    let agent = arguments.agent.as_deref();
+    let session = talk::create_session(client, agent, directory, config).await?;
     let mut show = Show::new(arguments.json);
     let snapshot = client.subscribe(&session).await?;
     show.snapshot(snapshot)?;

@@ -14,6 +14,7 @@ use agenthost_protocol::number::Millis;
 use agenthost_protocol::session::{CreateSessionParams, SessionLifecycle};
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Object;
 use anyhow::{Context, bail};
 use tokio::io::{AsyncBufReadExt, BufReader, Stdin};
 
@@ -50,6 +51,7 @@ pub(crate) async fn create_session(
     client: &mut Client,
     agent: Option<&str>,
     directory: &std::path::Path,
+    config: Option<Object>,
 ) -> anyhow::Result<Uri> {
     let session = Uri::from(format!("ahp-session:/{}", unique()?));
     let folder = agenthost_workspace::uri_of(directory);
@@ -58,7 +60,7 @@ pub(crate) async fn create_session(
         channel: session.clone(),
         provider: agent.map(ProviderId::from),
         working_directories: Some(vec![folder]),
-        config: None,
+        config,
         active_client: None,
         progress_token: None,
         meta: None,

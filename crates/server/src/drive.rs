@@ -30,6 +30,9 @@ const REPLAY: u64 = 8 * 1024 * 1024;
 /// How long nothing has to happen before the log is tidied up.
 const IDLE: Duration = Duration::from_millis(300);
 
+/// How long the end waits until it is known how files are.
+const MARKS: Duration = Duration::from_secs(5);
+
 /// How often what nobody looks at is let go from memory.
 const QUIET_EVERY: Duration = Duration::from_secs(60);
 
@@ -90,8 +93,24 @@ impl Driver {
             self.batch(batch)?;
             self.deliveries.flush()?;
         }
+        self.finish_marks().await?;
         self.finish()?;
         self.agents.stop(Duration::from_secs(3)).await;
+        Ok(())
+    }
+
+    /// How files were when a turn ended can't be seen later.
+    async fn finish_marks(&mut self) -> Result<(), StoreError> {
+        let deadline = Instant::now() + MARKS;
+        while self.later.surveys.is_marking() {
+            let marked = self.later.surveys.next();
+            let Ok(input) = tokio::time::timeout_at(deadline, marked).await else {
+                break;
+            };
+            let mut batch = Batch::default();
+            batch.push(Event::Input(input));
+            self.batch(batch)?;
+        }
         Ok(())
     }
 

@@ -19,6 +19,8 @@ const AT_A_TIME: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Surveys {
     tasks: JoinSet<Option<Input>>,
+    /// Moments that are being marked.
+    marking: usize,
     changes: Arc<Changes>,
     room: Arc<Semaphore>,
     /// Tells for each session when the last look is over.
@@ -39,6 +41,7 @@ impl Surveys {
     pub(crate) fn new(directory: PathBuf) -> Self {
         Surveys {
             tasks: JoinSet::new(),
+            marking: 0,
             changes: Arc::new(Changes::new(directory)),
             room: Arc::new(Semaphore::new(AT_A_TIME)),
             last: BTreeMap::new(),
@@ -51,11 +54,21 @@ impl Surveys {
         Arc::clone(&self.changes)
     }
 
+    /// Whether a moment is being marked.
+    pub(crate) fn is_marking(&self) -> bool {
+        self.marking > 0
+    }
+
     /// The next thing that is known; never, if nothing has begun.
     pub(crate) async fn next(&mut self) -> Input {
         loop {
             match self.tasks.join_next().await {
-                Some(Ok(Some(input))) => return input,
+                Some(Ok(Some(input))) => {
+                    if matches!(input, Input::Marked { .. }) {
+                        self.marking = self.marking.saturating_sub(1);
+                    }
+                    return input;
+                }
                 // Nothing comes of it.
                 Some(Ok(None) | Err(_)) => {}
                 None => std::future::pending().await,
@@ -67,6 +80,9 @@ impl Surveys {
     pub(crate) fn begin(&mut self, errand: ChangeErrand) {
         if is_before_a_turn(&errand.task) {
             self.held.entry(errand.session.clone()).or_default().marks += 1;
+        }
+        if matches!(errand.task, ChangeTask::Mark { .. }) {
+            self.marking += 1;
         }
         let (done, next) = oneshot::channel::<()>();
         let before = match errand.task {

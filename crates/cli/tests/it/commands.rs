@@ -372,3 +372,79 @@ fn folders_are_allowed() {
     let output = run(&path, &["allow", "--remove", "notes"], "");
     assert!(err(&output).contains("was not allowed"), "{}", err(&output));
 }
+
+#[test]
+fn what_the_last_turn_changed_is_shown() {
+    let directory = tempfile::tempdir().unwrap();
+    let project = directory.path().join("project");
+    std::fs::create_dir(&project).unwrap();
+    let project = project.display().to_string();
+    let none = run(directory.path(), &["diff", "--cwd", &project], "");
+    assert_eq!(none.status.code(), Some(1));
+    assert!(
+        err(&none).contains("there is no session in this folder"),
+        "{}",
+        err(&none)
+    );
+    let line = "echo one > a.txt";
+    let ran = run(
+        directory.path(),
+        &["run", "--yes", "--cwd", &project, line],
+        "",
+    );
+    assert!(ran.status.success(), "{}", err(&ran));
+    let shown = run(directory.path(), &["diff", "--cwd", &project], "");
+    assert!(shown.status.success(), "{}", err(&shown));
+    let patch = out(&shown);
+    assert!(
+        patch.contains("+++ b/a.txt\n@@ -0,0 +1 @@\n+one\n"),
+        "{patch}"
+    );
+    let arguments = ["diff", "--cwd", &project, "--of", "session", "--stat"];
+    let shown = run(directory.path(), &arguments, "");
+    assert_eq!(out(&shown), "+1 -0        a.txt\n", "{}", err(&shown));
+    let listed = run(directory.path(), &["sessions", "--json"], "");
+    let listed: Value = serde_json::from_str(out(&listed).lines().next().unwrap()).unwrap();
+    assert_eq!(
+        listed["changes"],
+        json!({"additions": 1, "deletions": 0, "files": 1})
+    );
+    let arguments = ["diff", "--cwd", &project, "--of", "uncommitted"];
+    let refused = run(directory.path(), &arguments, "");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        err(&refused).contains("in no git repository"),
+        "{}",
+        err(&refused)
+    );
+    let arguments = ["diff", "--cwd", &project, "--turn", "nine"];
+    let refused = run(directory.path(), &arguments, "");
+    assert_eq!(refused.status.code(), Some(1), "{}", out(&refused));
+}
+
+#[test]
+fn without_git_all_works_but_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let bin = directory.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let shell = std::fs::canonicalize("/bin/sh").unwrap();
+    std::os::unix::fs::symlink(shell, bin.join("sh")).unwrap();
+    let command = |arguments: &[&str]| {
+        let mut command = agenthost(directory.path());
+        command
+            .env("PATH", &bin)
+            .args(arguments)
+            .stdin(Stdio::null());
+        command.output().unwrap()
+    };
+    let ran = command(&["run", "--yes", "echo hello"]);
+    assert!(ran.status.success(), "{}", err(&ran));
+    assert!(out(&ran).contains("hello"));
+    let shown = command(&["diff"]);
+    assert_eq!(shown.status.code(), Some(1));
+    assert!(
+        err(&shown).contains("git is not installed"),
+        "{}",
+        err(&shown)
+    );
+}

@@ -1,0 +1,255 @@
+//! `agenthost diff`: what changed.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use agenthost_client::Client;
+use agenthost_protocol::changeset::{
+    ChangesetFile, ChangesetState, ChangesetStatus, InvokeChangesetOperationParams,
+};
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::ids::{OperationId, TurnId};
+use agenthost_protocol::resource::{ContentEncoding, ResourceReadParams};
+use agenthost_protocol::root::ListSessionsParams;
+use agenthost_protocol::session::SessionSummary;
+use agenthost_protocol::uri::{RootChannel, Uri};
+use anyhow::{Context, bail};
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use crate::output;
+use crate::place::{Attached, PATIENCE, Place};
+use crate::run::folder;
+
+/// Show what changed in the files of a session
+///
+/// Without more, what the last turn of the latest session in this folder
+/// changed, as a patch.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The session, as `agenthost sessions` names it
+    /// [default: the latest one in this folder]
+    session: Option<String>,
+    /// What to show
+    #[arg(long, value_enum, default_value = "turn", value_name = "WHAT")]
+    of: Of,
+    /// The turn [default: the last one]
+    #[arg(long, value_name = "ID")]
+    turn: Option<String>,
+    /// Only names and numbers of lines
+    #[arg(long)]
+    stat: bool,
+    /// The files as the protocol has them, one JSON object a line
+    #[arg(long, conflicts_with = "stat")]
+    json: bool,
+    /// Where to look for the latest session [default: this folder]
+    #[arg(long, value_name = "DIR", conflicts_with = "session")]
+    cwd: Option<PathBuf>,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Which changes.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Of {
+    /// While a turn was running
+    Turn,
+    /// Since the session began
+    Session,
+    /// Since the last commit
+    Uncommitted,
+    /// Since the branch parted from the one it is based on
+    Branch,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  agenthost diff                      what the last turn changed
+  agenthost diff --of session --stat  what the session changed, in numbers
+  agenthost diff | git apply -R       undo the last turn by hand";
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let mut attached = Attached::to(&arguments.place, PATIENCE).await?;
+    let shown = show(&mut attached.client, &arguments).await;
+    attached.leave().await?;
+    shown?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn show(client: &mut Client, arguments: &Arguments) -> anyhow::Result<()> {
+    let session = find_session(client, arguments).await?;
+    let view = match arguments.of {
+        Of::Session => "session".to_owned(),
+        Of::Uncommitted => "uncommitted".to_owned(),
+        Of::Branch => "branch".to_owned(),
+        Of::Turn => {
+            let turn = match &arguments.turn {
+                Some(turn) => TurnId::from(turn.as_str()),
+                None => last_turn(client, &session).await?,
+            };
+            let name = utf8_percent_encode(turn.as_str(), NON_ALPHANUMERIC);
+            format!("turn/{name}")
+        }
+    };
+    let channel = Uri::from(format!("{}/changeset/{view}", session.resource));
+    let state = compute(client, &channel).await?;
+    if state.files.is_empty() {
+        output::note("nothing changed");
+        return Ok(());
+    }
+    if arguments.json {
+        for file in state.files.items() {
+            output::data(&serde_json::to_string(file)?)?;
+        }
+        return Ok(());
+    }
+    if arguments.stat {
+        for file in state.files.items() {
+            output::data(&output::plain(&line(file, &session)))?;
+        }
+        return Ok(());
+    }
+    output::data(&patch(client, &channel).await?)
+}
+
+/// The session that was named, or the latest in the folder.
+async fn find_session(
+    client: &mut Client,
+    arguments: &Arguments,
+) -> anyhow::Result<SessionSummary> {
+    let here = folder(arguments.cwd.as_deref())?;
+    let here = agenthost_workspace::uri_of(&here);
+    let here = here.context("the name of the folder is not UTF-8")?;
+    let fits = |summary: &SessionSummary| match &arguments.session {
+        Some(name) => summary.resource.as_str() == name,
+        None => {
+            let project = summary.metadata.project.iter().map(|project| &project.uri);
+            let folders = summary.metadata.working_directories.iter().flatten();
+            project.chain(folders).any(|folder| *folder == here)
+        }
+    };
+    let mut cursor = None;
+    loop {
+        let page = client.request(ListSessionsParams {
+            channel: RootChannel,
+            limit: None,
+            cursor,
+            meta: None,
+        });
+        let page = page.await?;
+        if let Some(found) = page.items.into_iter().find(fits) {
+            return Ok(found);
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    match &arguments.session {
+        Some(name) => bail!("there is no session `{name}`; `agenthost sessions` lists them"),
+        None => bail!("there is no session in this folder; `agenthost sessions` lists all"),
+    }
+}
+
+async fn last_turn(client: &mut Client, session: &SessionSummary) -> anyhow::Result<TurnId> {
+    let chat = session.default_chat.as_ref();
+    let chat = chat.context("the session has no chat")?;
+    client.subscribe(chat).await?;
+    let Some(ChannelState::Chat(state)) = client.confirmed(chat) else {
+        bail!("the chat of the session is gone");
+    };
+    let ended = state.turns.items().map(|turn| &turn.id);
+    let turns = ended.chain(state.active_turn.iter().map(|turn| &turn.id));
+    let last = turns.last().cloned();
+    last.context("the session has had no turn yet")
+}
+
+/// Waits until it is known what changed.
+async fn compute(client: &mut Client, channel: &Uri) -> anyhow::Result<ChangesetState> {
+    client.subscribe(channel).await?;
+    loop {
+        let Some(ChannelState::Changeset(state)) = client.confirmed(channel) else {
+            bail!("the session is gone");
+        };
+        match &state.status {
+            ChangesetStatus::Ready => return Ok((**state).clone()),
+            ChangesetStatus::Error => {
+                let error = state.error.as_ref();
+                let reason = error.map_or("no reason was given", |error| &error.message);
+                bail!("it is not known what changed: {reason}");
+            }
+            ChangesetStatus::Computing
+            | ChangesetStatus::Recomputing
+            | ChangesetStatus::Unknown(_) => {}
+        }
+        client.next().await?;
+    }
+}
+
+/// All differences as text.
+async fn patch(client: &mut Client, channel: &Uri) -> anyhow::Result<String> {
+    let shown = client.request(InvokeChangesetOperationParams {
+        channel: channel.clone(),
+        operation_id: OperationId::from("show-patch"),
+        target: None,
+        meta: None,
+    });
+    let follow_up = shown.await?.follow_up;
+    let content = follow_up.context("the host shows no patch")?.content;
+    let read = client.request(ResourceReadParams {
+        channel: RootChannel,
+        uri: content.uri,
+        encoding: Some(ContentEncoding::Utf8),
+        meta: None,
+    });
+    let read = read.await?;
+    if read.encoding != ContentEncoding::Utf8 {
+        bail!("the differences are not text; `--stat` lists the files");
+    }
+    let text = read.data.trim_end_matches('\n');
+    if !std::io::stdout().is_terminal() {
+        return Ok(text.to_owned());
+    }
+    let lines = text.lines().map(|line| coloured(&output::visible(line)));
+    Ok(lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn coloured(line: &str) -> String {
+    let colour = match line.as_bytes().first() {
+        _ if line.starts_with("+++") || line.starts_with("---") => "1",
+        Some(b'+') => "32",
+        Some(b'-') => "31",
+        Some(b'@') => "36",
+        Some(b'd') if line.starts_with("diff ") => "1",
+        _ => return line.to_owned(),
+    };
+    format!("\u{1b}[{colour}m{line}\u{1b}[0m")
+}
+
+/// A file with its numbers, named from the folder of the session.
+fn line(file: &ChangesetFile, session: &SessionSummary) -> String {
+    let folders = session.metadata.working_directories.iter().flatten();
+    let folders: Vec<_> = folders.map(|folder| format!("{folder}/")).collect();
+    let name = |uri: &Uri| {
+        let inside = folders
+            .iter()
+            .find_map(|folder| uri.as_str().strip_prefix(folder));
+        let name = inside.unwrap_or(uri.as_str());
+        percent_decode_str(name).decode_utf8_lossy().into_owned()
+    };
+    let edit = &file.edit;
+    let what = match (&edit.before, &edit.after) {
+        (Some(before), Some(after)) if before.uri != after.uri => {
+            format!("{} -> {}", name(&before.uri), name(&after.uri))
+        }
+        (_, Some(after)) => name(&after.uri),
+        (Some(before), None) => format!("{} (deleted)", name(&before.uri)),
+        (None, None) => file.id.to_string(),
+    };
+    let lines = edit.diff.as_ref().map_or("binary".to_owned(), |diff| {
+        let added = diff.added.unwrap_or_default();
+        format!("+{added} -{}", diff.removed.unwrap_or_default())
+    });
+    format!("{lines:<12} {what}")
+}
