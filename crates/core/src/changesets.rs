@@ -132,7 +132,10 @@ impl Host {
             };
             self.create(channel, Some(&session), state.into(), out);
         }
-        self.refresh_aloud(channel, out);
+        // What somebody watches is looked at anyway.
+        if !self.is_watched(channel) || !self.is_ready(channel) {
+            self.refresh_aloud(channel, out);
+        }
         Ok(())
     }
 
@@ -198,9 +201,7 @@ impl Host {
 
     /// Has a changeset computed, and says so: what it shows may be old.
     fn refresh_aloud(&mut self, channel: &Uri, out: &mut Effects) {
-        let state = self.state(channel);
-        if matches!(state, Some(ChannelState::Changeset(state)) if state.status == ChangesetStatus::Ready)
-        {
+        if self.is_ready(channel) {
             self.show_status(channel, ChangesetStatus::Recomputing, None, out);
         }
         self.refresh(channel, out);
@@ -468,6 +469,13 @@ impl Host {
         let (pause, round) = (looking.pause, looking.round);
         let channel = channel.clone();
         out.later(pause, Input::LookAgain { channel, round });
+    }
+
+    fn is_ready(&self, channel: &Uri) -> bool {
+        match self.state(channel) {
+            Some(ChannelState::Changeset(state)) => state.status == ChangesetStatus::Ready,
+            _ => false,
+        }
     }
 
     fn is_watched(&self, channel: &Uri) -> bool {

@@ -7,6 +7,7 @@
 
 mod agents;
 mod dispatching;
+mod files;
 
 use agenthost_core::agent::AgentEvent;
 use agenthost_core::{Answer, ConnectionId, Input};
@@ -68,14 +69,9 @@ impl Drop for Told {
     }
 }
 
-/// Customizations, changesets and automations come later.
+/// Customizations and automations come later.
 fn is_possible(name: &str) -> bool {
-    let later = [
-        "changeset/",
-        "automation",
-        "session/mcp",
-        "session/customization",
-    ];
+    let later = ["automation", "session/mcp", "session/customization"];
     !later.iter().any(|prefix| name.starts_with(prefix))
 }
 
@@ -121,7 +117,8 @@ impl Simulation {
             30 => self.dispose_chat(),
             31..33 => self.move_chat(),
             33..35 => self.any_request(),
-            35..62 => self.dispatch(),
+            35..39 => self.use_changeset(),
+            39..62 => self.dispatch(),
             62..94 => self.agent(),
             94 => self.end_grace(),
             95 => self.end_patience(),
@@ -130,6 +127,7 @@ impl Simulation {
             _ => self.world.check_mirrors(),
         }
         self.finish_searches();
+        self.look_at_files();
         for (connection, client) in &self.world.clients {
             assert!(
                 client.waiting.is_empty(),
@@ -304,6 +302,12 @@ impl Simulation {
             if name == "s2" {
                 params["provider"] = json!("roaming");
                 params["workingDirectories"] = json!(["file:///a", "file:///b"]);
+            }
+            if name == "s1" && self.chance.chance(0.7) {
+                params["workingDirectories"] = json!(["file:///w"]);
+                if self.chance.chance(0.2) {
+                    params["config"] = json!({"isolation": "worktree"});
+                }
             }
             if self.chance.chance(0.6) {
                 let client = self.client_id(connection);

@@ -30,6 +30,10 @@ enum Scene {
     Roaming,
     /// Turn `t` runs.
     Running,
+    /// A client looks at what changed.
+    Changed,
+    /// The same, where changes are not tracked.
+    Untracked,
     /// Turn `t` is over.
     Over,
     /// Turn `t` failed, and could go on.
@@ -328,12 +332,17 @@ const ROWS: &[Row] = &[
     Row { action: "annotations/entryRemoved", scene: Scene::Annotated, channel: "ahp-session:/s1/annotations",
         accepted: &[r#"{"annotationId": "a", "entryId": "x"}"#],
         refused: &[(r#"{"annotationId": "a", "entryId": "e"}"#, "the last entry goes with its annotation: remove that")] },
+    Row { action: "changeset/filesReviewChanged", scene: Scene::Changed, channel: "ahp-session:/s1/changeset/session",
+        accepted: &[r#"{"files": ["file:///w/a.txt"], "reviewed": true}"#, r#"{"files": ["unknown"], "reviewed": true}"#],
+        refused: &[(r#"{"files": "all", "reviewed": true}"#, "action.files: expected an array, found a string")] },
+    Row { action: "changeset/filesReviewChanged", scene: Scene::Untracked, channel: "ahp-session:/s1/changeset/session",
+        accepted: &[],
+        refused: &[(r#"{"files": ["file:///w/a.txt"], "reviewed": true}"#, "the agent does not support reviews of this changeset")] },
 ];
 
 /// Of channels that this host does not have yet: on the wrong channel they are
 /// refused, and on their own they are told to nobody (DSP-3).
 const ELSEWHERE: &[&str] = &[
-    "changeset/filesReviewChanged",
     "automation/createRequested",
     "automation/updateRequested",
     "automation/removed",
@@ -367,6 +376,8 @@ impl Scene {
             Scene::Queued => format!("{opened}\n{turn}\n{QUEUED}"),
             Scene::Waiting => format!("{opened}\n{turn}\n{QUEUED}\n{CANCEL}"),
             Scene::Annotated => format!("{opened}\n{ANNOTATED}"),
+            Scene::Changed => format!("{opened}\nmarked\n{CHANGED}\ncompared a.txt+1-0"),
+            Scene::Untracked => format!("{opened}\nmarked failed no git\n{CHANGED}"),
         };
         run(
             &mut world,
@@ -378,6 +389,8 @@ impl Scene {
         world
     }
 }
+
+const CHANGED: &str = "c1 subscribe ahp-session:/s1/changeset/session";
 
 const BUSY: &str = r#"
     c2 connect

@@ -439,6 +439,9 @@ fn comparable(state: &ChannelState) -> ChannelState {
         session.metadata.status = session.metadata.status.with_activity(idle);
         session.metadata.annotations = None;
     }
+    if let ChannelState::Chat(chat) = &mut state {
+        Arc::make_mut(chat).summary.changes = None;
+    }
     state
 }
 

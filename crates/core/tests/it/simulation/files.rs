@@ -1,0 +1,123 @@
+//! Files that change, and those who look at them.
+
+use super::*;
+use crate::changes;
+
+impl Simulation {
+    /// A view of the changes of some session.
+    pub(super) fn changeset(&mut self) -> Uri {
+        let session = *self.chance.pick(&["s1", "s2", "s3"]).unwrap();
+        let chat = uri(&format!("{session}.chat"));
+        let turn = self.some_turn(&chat);
+        let owner = if self.chance.chance(0.7) {
+            uri(session)
+        } else {
+            chat
+        };
+        let views = ["session", "uncommitted", "branch", "turn", "compare"];
+        let view = match *self.chance.pick(&views).unwrap() {
+            "turn" => format!("turn/{turn}"),
+            "compare" => format!("compare/{turn}/{turn}"),
+            view => view.to_owned(),
+        };
+        Uri::from(format!("{owner}/changeset/{view}"))
+    }
+
+    /// Somebody wants to see what changed, or to do something about it.
+    pub(super) fn use_changeset(&mut self) {
+        let Some(connection) = self.connection() else {
+            return;
+        };
+        let known = self.world.log.channels.iter();
+        let known = known.filter(|(_, state)| matches!(state, ChannelState::Changeset(_)));
+        let known: Vec<_> = known.map(|(uri, _)| uri.clone()).collect();
+        let channel = match self.chance.pick(&known).cloned() {
+            Some(known) if self.chance.chance(0.7) => known,
+            _ => self.changeset(),
+        };
+        match self.chance.rng.u32(0..6) {
+            0 | 1 => self.request(connection, "subscribe", json!({"channel": channel})),
+            2 => self.notify(connection, "unsubscribe", json!({"channel": channel})),
+            3 | 4 => {
+                let names = [
+                    "commit",
+                    "discard",
+                    "undo",
+                    "restore",
+                    "stage",
+                    "show-patch",
+                ];
+                let name = *self.chance.pick(&names).unwrap();
+                let mut params = json!({"channel": channel, "operationId": name});
+                if self.chance.chance(0.3) {
+                    params["target"] = json!({"kind": "resource", "resource": "file:///w/a.txt"});
+                }
+                self.request(connection, "invokeChangesetOperation", params);
+            }
+            _ => {
+                self.requests += 1;
+                let action = json!({
+                    "type": "changeset/filesReviewChanged", "files": ["file:///w/a.txt"],
+                    "reviewed": self.chance.chance(0.5),
+                });
+                let params =
+                    json!({"channel": channel, "clientSeq": self.requests, "action": action});
+                self.notify(connection, "dispatchAction", params);
+            }
+        }
+    }
+
+    /// Somebody has looked at files, sooner or later; what was to be done with
+    /// them is done at once.
+    pub(super) fn look_at_files(&mut self) {
+        while let Some(index) =
+            self.world.changes.iter().position(|errand| {
+                matches!(errand.task, agenthost_core::ChangeTask::Operate { .. })
+            })
+        {
+            let errand = self.world.changes.remove(index).unwrap();
+            let words = *self.chance.pick(&["done", "failed it broke"]).unwrap();
+            self.world.step(changes::operated(*errand, words));
+        }
+        if self.chance.chance(0.3)
+            && let Some((channel, round)) = self.world.looks.pop_front()
+        {
+            self.world.step(Input::LookAgain { channel, round });
+        }
+        if !self.chance.chance(0.5) {
+            return;
+        }
+        let Some(errand) = self.world.changes.pop_front() else {
+            return;
+        };
+        use agenthost_core::ChangeTask;
+        let fails = self.chance.chance(0.1);
+        let git = r#"{"branch": "main"}"#;
+        let input = match &errand.task {
+            ChangeTask::Mark { .. } if fails => changes::marked(*errand, "failed no git"),
+            ChangeTask::Mark { .. } => {
+                let lines = self.chance.rng.u32(0..3);
+                let text = format!(
+                    r#"{{"git": {git}, "session": [{lines}, 0, 1], "chat": [{lines}, 0, 1]}}"#
+                );
+                changes::marked(*errand, &text)
+            }
+            ChangeTask::Compare { .. } if fails => changes::compared(*errand, "failed it broke"),
+            ChangeTask::Compare { .. } => {
+                let lines = self.chance.rng.u32(0..3);
+                let many: String = (0..10).map(|name| format!("{name}+1-{lines} ")).collect();
+                let texts = [
+                    format!("a.txt+{lines}-0 {git}"),
+                    format!("a.txt+{lines}-0={lines} b.txt+1-1 {git}"),
+                    format!("{many}{git}"),
+                    git.to_owned(),
+                ];
+                changes::compared(*errand, self.chance.pick(&texts).unwrap())
+            }
+            ChangeTask::MakeWorktree(_) if fails => changes::worktree(*errand, "failed no git"),
+            ChangeTask::MakeWorktree(_) => changes::worktree(*errand, "file:///kept"),
+            ChangeTask::Operate { .. } | ChangeTask::Forget => return,
+        };
+        self.world.step(input);
+    }
+}
