@@ -16,6 +16,7 @@
 mod agent;
 mod bare;
 mod catalogue;
+mod changes;
 mod clients;
 mod fan_out;
 mod history;
@@ -86,5 +87,6 @@ async fn run(scale: &Scale) -> Vec<Budget> {
     budgets.extend(catalogue::run(scale).await);
     budgets.extend(history::run(scale).await);
     budgets.extend(memory::run(scale).await);
+    budgets.extend(changes::run(scale));
     budgets
 }

@@ -1,0 +1,111 @@
+//! What it costs to remember how files are, beside asking git what changed.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use agenthost_core::{Mark, Moment, Span, TurnOf};
+use agenthost_protocol::uri::Uri;
+use agenthost_workspace::{Changes, uri_of};
+
+use crate::{Budget, Scale};
+
+pub(crate) fn run(scale: &Scale) -> Vec<Budget> {
+    if Command::new("git").arg("--version").output().is_err() {
+        println!("\nskipped: git is not installed");
+        return Vec::new();
+    }
+    let (files, rounds) = if scale.quick {
+        (1_000, 5)
+    } else {
+        (20_000, 20)
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let project = directory.path().canonicalize().unwrap().join("project");
+    make(&project, files);
+    let changes = Changes::new(directory.path().join("kept"));
+    let session = Uri::from("ahp-session:/s1");
+    let folders = [uri_of(&project).unwrap()];
+    let begun = Instant::now();
+    changes
+        .mark(&session, &folders, &Mark::Start, None)
+        .unwrap();
+    let first = begun.elapsed();
+    for number in 0..10 {
+        std::fs::write(project.join(format!("d0/f{number}.txt")), "changed\n").unwrap();
+    }
+    let before = Mark::Before(TurnOf {
+        chat: Uri::from("ahp-chat:/c1"),
+        turn: "t1".into(),
+    });
+    let span = Span {
+        from: Moment::Marked(Mark::Start),
+        to: Moment::Now,
+    };
+    let (mut status, mut mark, mut compare) = (Duration::MAX, Duration::MAX, Duration::MAX);
+    for _ in 0..rounds {
+        status = status.min(time(|| {
+            git(&project, &["status", "--porcelain"]);
+        }));
+        mark = mark.min(time(|| {
+            changes.mark(&session, &folders, &before, None).unwrap();
+        }));
+        compare = compare.min(time(|| {
+            let compared = changes.compare(&session, &folders, &span).unwrap();
+            assert_eq!(compared.files.len(), 10);
+        }));
+    }
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    let ratio = |time: Duration| time.as_secs_f64() / status.as_secs_f64();
+    println!("\n| {files} files, 10 changed | ms | over `git status` |\n|---|---:|---:|");
+    println!("| `git status` | {:.1} | 1.0 |", millis(status));
+    println!(
+        "| the first mark of a session | {:.1} | {:.1} |",
+        millis(first),
+        ratio(first)
+    );
+    println!(
+        "| mark a moment | {:.1} | {:.1} |",
+        millis(mark),
+        ratio(mark)
+    );
+    println!(
+        "| compare with now | {:.1} | {:.1} |",
+        millis(compare),
+        ratio(compare)
+    );
+    vec![Budget {
+        what: "marking a moment over git status".to_owned(),
+        value: ratio(mark),
+        // A start of git for each question is what counts in a small folder.
+        most: if scale.quick { 15.0 } else { 6.0 },
+    }]
+}
+
+fn time(work: impl FnOnce()) -> Duration {
+    let begun = Instant::now();
+    work();
+    begun.elapsed()
+}
+
+fn make(project: &Path, files: usize) {
+    for number in 0..files {
+        let folder = project.join(format!("d{}", number / 100));
+        std::fs::create_dir_all(&folder).unwrap();
+        let text = format!("file {number}\n").repeat(20);
+        std::fs::write(folder.join(format!("f{}.txt", number % 100)), text).unwrap();
+    }
+    git(project, &["init", "--quiet"]);
+    git(project, &["add", "."]);
+    let identity = ["-c", "user.name=A", "-c", "user.email=a@example.com"];
+    let commit = ["commit", "--quiet", "--message", "first"];
+    git(project, &[identity, commit].concat());
+}
+
+fn git(folder: &Path, arguments: &[&str]) {
+    let output = Command::new("git")
+        .args(arguments)
+        .current_dir(folder)
+        .output();
+    assert!(output.unwrap().status.success(), "git {arguments:?}");
+}
