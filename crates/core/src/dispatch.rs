@@ -68,9 +68,12 @@ impl Host {
         origin: ActionOrigin,
         out: &mut Effects,
     ) -> Result<(), Refusal> {
-        let name = action.info().name;
+        let (name, by) = (action.info().name, origin.client_id.clone());
         match self.commit(channel, action.clone(), Some(origin), out) {
             Outcome::Applied | Outcome::NoOp => {
+                if let Action::Chat(action) = &action {
+                    self.note_sender(channel, action, &by);
+                }
                 self.react(env, channel, &action, out);
                 Ok(())
             }

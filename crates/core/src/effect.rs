@@ -16,7 +16,7 @@ use agenthost_protocol::resource::{
     CreateResourceWatchResult, ResourceListResult, ResourceReadResult, ResourceResolveResult,
 };
 use agenthost_protocol::root::ListSessionsResult;
-use agenthost_protocol::rpc::{HostNotification, RequestId, RpcError};
+use agenthost_protocol::rpc::{HostNotification, HostRequest, RequestId, RpcError};
 use agenthost_protocol::session::{
     ResolveSessionConfigResult, SessionConfigCompletionsResult, SessionSummary,
 };
@@ -92,6 +92,15 @@ pub enum Effect {
         id: RequestId,
         /// With what.
         answer: Result<Answer, RpcError>,
+    },
+    /// Ask a client something; its answer comes as `Received::Response`.
+    Ask {
+        /// Where.
+        connection: ConnectionId,
+        /// What its answer will name.
+        id: RequestId,
+        /// What.
+        request: Box<HostRequest>,
     },
     /// Send an action to its subscribers.
     Publish {

@@ -20,6 +20,8 @@ use crate::env::Env;
 use crate::files::Root;
 use crate::grants::AccessRequest;
 use crate::input::{ConnectionId, Input, Loaded};
+use crate::questions::Questions;
+use crate::readings::{Reading, Senders};
 
 /// What the host is told when it starts.
 #[derive(Debug, Clone)]
@@ -86,6 +88,11 @@ pub struct Host {
     pub(crate) terminals: BTreeMap<Uri, TerminalInfo>,
     /// Clients that wait for access to files.
     pub(crate) requests: Vec<AccessRequest>,
+    /// What clients were asked.
+    pub(crate) questions: Questions,
+    /// Turns that their agents have not heard of yet, by chat.
+    pub(crate) readings: BTreeMap<Uri, Reading>,
+    pub(crate) senders: Senders,
     /// What agents said they understand, by session.
     pub(crate) slash_commands: BTreeMap<Uri, Vec<SlashCommand>>,
 }
@@ -142,6 +149,9 @@ impl Host {
             clients: Clients::default(),
             terminals: BTreeMap::new(),
             requests: Vec::new(),
+            questions: Questions::default(),
+            readings: BTreeMap::new(),
+            senders: Senders::default(),
             slash_commands: BTreeMap::new(),
         };
         for stored in remembered.channels {
@@ -244,6 +254,9 @@ impl Host {
             Input::StillSilent { session, call } => {
                 self.check_silence(env, &session, &call, out);
             }
+            Input::StillUnanswered { connection, id } => {
+                self.end_question(connection, id, out);
+            }
             Input::Quiet => self.let_go(),
         }
     }
@@ -280,6 +293,7 @@ impl Host {
     fn disconnect(&mut self, connection: ConnectionId, out: &mut Effects) {
         self.forget_requests(connection, out);
         let detached = self.clients.detach(connection);
+        self.end_questions(connection, out);
         for uri in detached.subscriptions {
             if let Some(channel) = self.channels.get_mut(&uri) {
                 channel.subscribers.remove(&connection);

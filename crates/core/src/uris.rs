@@ -82,6 +82,16 @@ pub(crate) fn goes_up(uri: &Uri) -> bool {
     uri.as_str().split('/').any(up)
 }
 
+/// Whether only the client that named an address can read what is there. What
+/// others can reach, they read themselves.
+pub(crate) fn is_of_client(uri: &Uri) -> bool {
+    let (scheme, _) = uri.as_str().split_once(':').unwrap_or_default();
+    let scheme = scheme.to_ascii_lowercase();
+    let others = ["file", "http", "https", "mcp", "data"];
+    let ours = scheme.starts_with("ahp-") || scheme.starts_with("agenthost-");
+    check(uri).is_ok() && !ours && !others.contains(&scheme.as_str())
+}
+
 /// Schemes of the protocol are for what the protocol says.
 fn reserve(uri: &Uri, kind: &str) -> Result<(), Failure> {
     let (scheme, rest) = uri.as_str().split_once(':').unwrap_or_default();

@@ -3,7 +3,9 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use agenthost_agents::Agents;
-use agenthost_core::{Answer, Effect, Effects, Env, Extent, Host, Input, Need, Received, Write};
+use agenthost_core::{
+    Answer, ConnectionId, Effect, Effects, Env, Extent, Host, Input, Need, Received, Write,
+};
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
@@ -324,17 +326,19 @@ impl Driver {
             Effect::Show {
                 connection,
                 envelope,
-            } => {
-                let encoded = encode::notification("action", &*envelope);
-                self.deliveries.send(connection, text(encoded)?)?;
-            }
+            } => self.say(connection, encode::notification("action", &*envelope))?,
             Effect::Reject {
                 connection,
                 rejection,
-            } => {
-                let encoded = encode::notification("action", &*rejection);
-                self.deliveries.send(connection, text(encoded)?)?;
-            }
+            } => self.say(connection, encode::notification("action", &*rejection))?,
+            Effect::Ask {
+                connection,
+                id,
+                request,
+            } => self.say(
+                connection,
+                encode::request(&id, request.method(), &*request),
+            )?,
             Effect::Close { connection } => {
                 self.deliveries
                     .send(connection, Outgoing::Close(Closing::Done))?;
@@ -361,6 +365,11 @@ impl Driver {
             Effect::Later { after, input } => self.later.after(after, *input),
         }
         Ok(None)
+    }
+
+    /// Sends one connection what is for nobody else.
+    fn say(&mut self, to: ConnectionId, encoded: Encoded) -> Result<(), StoreError> {
+        Ok(self.deliveries.send(to, text(encoded)?)?)
     }
 
     /// An action as the log has it. It is in the log, or it would not be here.
@@ -392,11 +401,13 @@ async fn until(moment: Option<Instant>) {
     }
 }
 
-fn utf8(encoded: Result<String, encode::EncodeError>) -> Result<Utf8Bytes, StoreError> {
+type Encoded = Result<String, encode::EncodeError>;
+
+fn utf8(encoded: Encoded) -> Result<Utf8Bytes, StoreError> {
     Ok(Utf8Bytes::from(encoded?))
 }
 
-fn text(encoded: Result<String, encode::EncodeError>) -> Result<Outgoing, StoreError> {
+fn text(encoded: Encoded) -> Result<Outgoing, StoreError> {
     Ok(Outgoing::Text(utf8(encoded)?))
 }
 

@@ -19,6 +19,7 @@ mod log;
 mod moving;
 mod render;
 mod restart;
+mod reverse;
 mod script;
 mod sessions;
 mod simulation;

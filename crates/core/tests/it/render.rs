@@ -79,6 +79,20 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                     shorten(&params)
                 )
             }
+            Effect::Ask {
+                connection,
+                request,
+                ..
+            } => {
+                let params = wire_json(request.as_ref());
+                assert_eq!(params["channel"], "ahp-root://");
+                format!(
+                    "{}: asked {} {}",
+                    name(connection),
+                    request.method(),
+                    params["uri"].as_str().unwrap()
+                )
+            }
             Effect::Close { connection } => format!("close {}", name(connection)),
             Effect::Agent {
                 session, command, ..
@@ -124,6 +138,7 @@ fn render_later(input: &Input) -> String {
         Input::StillSilent { call, .. } => format!("await {}", call.key().unwrap()),
         Input::StillUnwatched { channel } => format!("await {channel}"),
         Input::StillUngranted { .. } => "await a grant".to_owned(),
+        Input::StillUnanswered { .. } => "await an answer".to_owned(),
         other => panic!("nobody waits for {other:?}"),
     }
 }
@@ -276,6 +291,10 @@ fn render_command(command: &AgentCommand) -> String {
             Attached::Turns(turns) => {
                 format!("attached {} with {} turns", short(resource), turns.len())
             }
+            Attached::Content(read) => {
+                format!("attached {resource} {:?} as {:?}", read.data, read.encoding)
+            }
+            Attached::Unreadable(reason) => format!("attached {resource} unread: {reason}"),
             Attached::Annotations(notes) => {
                 format!("attached {} with {} notes", short(resource), notes.len())
             }
