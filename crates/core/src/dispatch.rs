@@ -1,6 +1,7 @@
 //! What a client wants to happen: judged, committed, followed up.
 
 use agenthost_protocol::action::{Action, ActionOrigin, RawAction};
+use agenthost_protocol::chat::ChatAction;
 use agenthost_protocol::connection::DispatchActionParams;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::terminal::TerminalAction;
@@ -69,6 +70,9 @@ impl Host {
         out: &mut Effects,
     ) -> Result<(), Refusal> {
         let (name, by) = (action.info().name, origin.client_id.clone());
+        if let Action::Chat(ChatAction::ToolCallConfirmed(confirmed)) = &action {
+            self.keep_edited_input(channel, confirmed, out);
+        }
         match self.commit(channel, action.clone(), Some(origin), out) {
             Outcome::Applied | Outcome::NoOp => {
                 if let Action::Chat(action) = &action {

@@ -25,6 +25,7 @@ use agenthost_protocol::uri::Uri;
 use crate::agent::AgentCommand;
 use crate::clients::ClientRecord;
 use crate::completions::FileSearch;
+use crate::contents::KeptText;
 use crate::files::FileErrand;
 use crate::input::{ConnectionId, Input};
 use crate::terminals::TerminalCommand;
@@ -160,6 +161,13 @@ pub enum Effect {
         after: Millis,
         /// What.
         input: Box<Input>,
+    },
+    /// Keep some text, before what comes after this is seen.
+    KeepContent(Box<KeptText>),
+    /// Forget all content that was kept for a session.
+    ForgetContent {
+        /// The session.
+        session: Uri,
     },
     /// Do something with files, and send `Input::Answered`.
     UseFiles(Box<FileErrand>),

@@ -22,6 +22,7 @@ mod clients;
 mod commit;
 mod completions;
 mod configuration;
+mod contents;
 mod directories;
 mod dispatch;
 mod effect;
@@ -59,6 +60,7 @@ mod workers;
 
 pub use clients::{ClientRecord, Principal};
 pub use completions::{FileKind, FileSearch, FoundFile, ITEMS};
+pub use contents::{ContentAddress, KeptText, MalformedAddress, SessionKey};
 pub use effect::{Answer, Effect, Effects, Recipient, Write};
 pub use env::Env;
 pub use files::{Access, FileErrand, FileRequest, Root};

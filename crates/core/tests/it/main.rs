@@ -11,6 +11,7 @@ mod asking;
 mod chats;
 mod completing;
 mod configuration;
+mod contents;
 mod directories;
 mod dispatch;
 mod handshake;

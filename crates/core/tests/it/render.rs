@@ -109,6 +109,9 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                 }
                 other => format!("terminal {terminal}: {other:?}"),
             },
+            Effect::KeepContent(kept) => format!("keep {:?} as {}", kept.text, kept.name),
+            // Every disposal does.
+            Effect::ForgetContent { .. } => continue,
             Effect::Unwatch { channel } => format!("unwatch {channel}"),
             Effect::UseFiles(errand) => {
                 let roots: Vec<_> = errand

@@ -351,7 +351,11 @@ impl World {
                     self.told.insert((chat.clone(), turn.clone()));
                 }
             }
-            Effect::Discarded { .. } | Effect::Terminal { .. } | Effect::Unwatch { .. } => {}
+            Effect::Discarded { .. }
+            | Effect::Terminal { .. }
+            | Effect::KeepContent(_)
+            | Effect::ForgetContent { .. }
+            | Effect::Unwatch { .. } => {}
         }
     }
 
