@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::batch::Batch;
 use crate::connection::Event;
 use crate::deliveries::Deliveries;
+use crate::encode::{Encoded, text, utf8};
 use crate::later::Later;
 use crate::outbox::{Closing, Outgoing, Room};
 
@@ -358,6 +359,8 @@ impl Driver {
             Effect::Terminal { terminal, command } => {
                 return Ok(self.later.terminal(terminal, *command));
             }
+            Effect::KeepContent(kept) => self.later.keep(&kept),
+            Effect::ForgetContent { session } => self.later.forget_content(&session),
             Effect::Watch(errand) => self.later.watch(errand),
             Effect::Unwatch { channel } => self.later.unwatch(&channel),
             Effect::UseFiles(errand) => return Ok(self.later.use_files(errand)),
@@ -399,16 +402,6 @@ async fn until(moment: Option<Instant>) {
     if let Some(moment) = moment {
         tokio::time::sleep_until(moment).await;
     }
-}
-
-type Encoded = Result<String, encode::EncodeError>;
-
-fn utf8(encoded: Encoded) -> Result<Utf8Bytes, StoreError> {
-    Ok(Utf8Bytes::from(encoded?))
-}
-
-fn text(encoded: Encoded) -> Result<Outgoing, StoreError> {
-    Ok(Outgoing::Text(utf8(encoded)?))
 }
 
 /// The time, from the one place that knows it.

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agenthost_core::{
-    ConnectionId, Failure, FileErrand, FileSearch, ITEMS, Input, TerminalCommand, TerminalEvent,
-    WatchErrand,
+    ConnectionId, Failure, FileErrand, FileSearch, ITEMS, Input, KeptText, SessionKey,
+    TerminalCommand, TerminalEvent, WatchErrand,
 };
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Bounds, Files, Terminal, TerminalStart, Watch, find_files};
+use agenthost_workspace::{Bounds, Contents, Files, Terminal, TerminalStart, Watch, find_files};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -35,6 +35,7 @@ pub(crate) struct Later {
     tasks: JoinSet<Input>,
     searches: Arc<Semaphore>,
     files: Arc<Files>,
+    contents: Arc<Contents>,
     errands: BTreeMap<ConnectionId, Errands>,
     watches: Arc<Mutex<BTreeMap<Uri, Watch>>>,
     terminals: BTreeMap<Uri, Terminal>,
@@ -61,11 +62,12 @@ impl Default for Errands {
 
 impl Later {
     /// What happens by itself goes to the host through its queue of inputs.
-    pub(crate) fn new(inputs: mpsc::Sender<Input>) -> Self {
+    pub(crate) fn new(inputs: mpsc::Sender<Input>, contents: Arc<Contents>) -> Self {
         Later {
             tasks: JoinSet::new(),
             searches: Arc::new(Semaphore::new(SEARCHES)),
-            files: Arc::default(),
+            files: Arc::new(Files::with_contents(Arc::clone(&contents))),
+            contents,
             errands: BTreeMap::new(),
             watches: Arc::default(),
             terminals: BTreeMap::new(),
@@ -155,6 +157,22 @@ impl Later {
             }
         });
         None
+    }
+
+    /// Keeps some text, before what comes next.
+    pub(crate) fn keep(&mut self, kept: &KeptText) {
+        let (session, bytes) = (&kept.session, kept.text.as_bytes());
+        if let Err(error) = self.contents.put(session, bytes, &kept.name) {
+            tracing::error!(%error, "arguments of a tool call are lost");
+        }
+    }
+
+    /// Forgets all content of a session. Nobody else should come in between: a
+    /// session of the same name may come next.
+    pub(crate) fn forget_content(&mut self, session: &Uri) {
+        if let Err(error) = self.contents.forget(&SessionKey::of(session)) {
+            tracing::warn!(%session, %error, "content of a session is left behind");
+        }
     }
 
     /// A client is gone: what it asked for last is done, and nobody waits.

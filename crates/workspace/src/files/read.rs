@@ -133,7 +133,7 @@ pub(super) fn contents(place: &Place) -> Result<Vec<u8>, FileError> {
 }
 
 /// As it was asked for, if that can be; text as text if nothing was said.
-fn encode(bytes: Vec<u8>, wanted: Option<ContentEncoding>) -> ResourceReadResult {
+pub(crate) fn encode(bytes: Vec<u8>, wanted: Option<ContentEncoding>) -> ResourceReadResult {
     let text = match wanted {
         Some(ContentEncoding::Base64) => Err(bytes),
         Some(ContentEncoding::Utf8) | None => {

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod contents;
 mod escape;
 mod files;
 mod find;
