@@ -164,7 +164,16 @@ pub enum Effect {
     },
     /// Keep some text, before what comes after this is seen.
     KeepContent(Box<KeptText>),
-    /// Forget all content that was kept for a session.
+    /// Chats of a session belong to another one now: what was kept for the
+    /// first is the other's, too.
+    ShareContent {
+        /// The session that they were in.
+        from: Uri,
+        /// The session that they are in.
+        to: Uri,
+    },
+    /// Forget all content that was kept for a session, and that no other has a
+    /// share in.
     ForgetContent {
         /// The session.
         session: Uri,

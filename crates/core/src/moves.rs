@@ -15,7 +15,7 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::agent::{AgentCommand, ChatContext};
-use crate::effect::{Answer, Effects, Write};
+use crate::effect::{Answer, Effect, Effects, Write};
 use crate::env::Env;
 use crate::host::Host;
 use crate::refusal::Failure;
@@ -201,6 +201,11 @@ impl Host {
     /// Takes chats out of a session. They keep their addresses, their states
     /// and whoever watches them (MOV-8).
     fn leave_session(&mut self, party: &Party, to: &Uri, out: &mut Effects) {
+        // What the chats refer to has to stay readable (RES-15).
+        out.push(Effect::ShareContent {
+            from: party.from.clone(),
+            to: to.clone(),
+        });
         for summary in &party.chats {
             let chat = summary.resource.clone();
             let closed = AgentCommand::CloseChat { chat: chat.clone() };

@@ -360,6 +360,7 @@ impl Driver {
                 return Ok(self.later.terminal(terminal, *command));
             }
             Effect::KeepContent(kept) => self.later.keep(&kept),
+            Effect::ShareContent { from, to } => self.later.share_content(&from, &to),
             Effect::ForgetContent { session } => self.later.forget_content(&session),
             Effect::Watch(errand) => self.later.watch(errand),
             Effect::Unwatch { channel } => self.later.unwatch(&channel),

@@ -167,6 +167,16 @@ impl Later {
         }
     }
 
+    /// Content of a session is that of another one, too.
+    pub(crate) fn share_content(&mut self, from: &Uri, to: &Uri) {
+        let shared = self
+            .contents
+            .share(&SessionKey::of(from), &SessionKey::of(to));
+        if let Err(error) = shared {
+            tracing::warn!(%from, %to, %error, "content of a chat will be lost");
+        }
+    }
+
     /// Forgets all content of a session. Nobody else should come in between: a
     /// session of the same name may come next.
     pub(crate) fn forget_content(&mut self, session: &Uri) {

@@ -20,6 +20,10 @@ use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, File, OpenOptions, OpenOptions
 
 use crate::files::{FileError, LARGEST, encode};
 
+/// How the mark of a session begins that has a share in what is in a folder. No
+/// hash looks like it.
+const SHARE: &str = "for-";
+
 /// Why content could not be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
@@ -79,6 +83,8 @@ impl Contents {
         if !found.is_ok_and(whole) {
             self.write(session, &path, bytes)?;
         }
+        // A session of this name was gone, and there is one again.
+        self.unmark(&gone(session.as_str()))?;
         Ok(address.reference(bytes.len()))
     }
 
@@ -123,16 +129,38 @@ impl Contents {
         })
     }
 
-    /// Forgets all content of a session.
+    /// Gives a session a share in all content of another one: chats of that one
+    /// belong to it now. It also gets the shares that the other one has.
+    ///
+    /// # Errors
+    ///
+    /// If the system says no.
+    pub fn share(&self, from: &SessionKey, to: &SessionKey) -> io::Result<()> {
+        for folder in self.sessions()? {
+            let mine = folder == from.as_str();
+            if mine || self.folder.exists(share(&folder, from.as_str())) {
+                self.mark(&share(&folder, to.as_str()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets all content of a session. What another one has a share in stays
+    /// until that one is forgotten, too.
     ///
     /// # Errors
     ///
     /// If the system says no; there being none is no error.
     pub fn forget(&self, session: &SessionKey) -> io::Result<()> {
-        match self.folder.remove_dir_all(session.as_str()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            done => done,
+        for folder in self.sessions()? {
+            if folder == session.as_str() {
+                self.mark(&gone(&folder))?;
+            } else if !self.unmark(&share(&folder, session.as_str()))? {
+                continue;
+            }
+            self.drop_unused(&folder)?;
         }
+        Ok(())
     }
 
     /// Forgets the content of all sessions but these: a host that was killed
@@ -143,12 +171,15 @@ impl Contents {
     /// If the system says no.
     pub fn forget_others(&self, sessions: &BTreeSet<SessionKey>) -> io::Result<()> {
         let known: BTreeSet<_> = sessions.iter().map(SessionKey::as_str).collect();
-        for entry in self.folder.entries()? {
-            let entry = entry?;
-            let name = entry.file_name();
-            let ours = entry.file_type()?.is_dir();
-            if ours && name.to_str().is_none_or(|name| !known.contains(name)) {
-                self.folder.remove_dir_all(&name)?;
+        for folder in self.sessions()? {
+            for holder in self.holders(&folder)? {
+                if !known.contains(holder.as_str()) {
+                    self.unmark(&share(&folder, &holder))?;
+                }
+            }
+            if !known.contains(folder.as_str()) {
+                self.mark(&gone(&folder))?;
+                self.drop_unused(&folder)?;
             }
         }
         Ok(())
@@ -179,6 +210,51 @@ impl Contents {
             FileRequest::Move(params) => {
                 fixed(&params.source).or_else(|| fixed(&params.destination))
             }
+        }
+    }
+
+    /// The folders of sessions. What else is there is not ours.
+    fn sessions(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in self.folder.entries()? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                names.extend(entry.file_name().into_string().ok());
+            }
+        }
+        Ok(names)
+    }
+
+    /// The sessions that have a share in what is in a folder.
+    fn holders(&self, folder: &str) -> io::Result<Vec<String>> {
+        let mut holders = Vec::new();
+        for entry in self.folder.read_dir(folder)? {
+            let name = entry?.file_name().into_string().unwrap_or_default();
+            holders.extend(name.strip_prefix(SHARE).map(str::to_owned));
+        }
+        Ok(holders)
+    }
+
+    /// Drops a folder if its session is gone and nobody else needs it.
+    fn drop_unused(&self, folder: &str) -> io::Result<()> {
+        if self.folder.exists(gone(folder)) && self.holders(folder)?.is_empty() {
+            self.folder.remove_dir_all(folder)?;
+        }
+        Ok(())
+    }
+
+    fn mark(&self, path: &str) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        self.folder.open_with(path, &options).map(drop)
+    }
+
+    /// Takes a mark away; says whether there was one.
+    fn unmark(&self, path: &str) -> io::Result<bool> {
+        match self.folder.remove_file(path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
@@ -216,6 +292,16 @@ impl Contents {
             self.folder.remove_file(&aside).unwrap_or_default();
         })
     }
+}
+
+/// The mark of a session that has a share in what is in a folder.
+fn share(folder: &str, holder: &str) -> String {
+    format!("{folder}/{SHARE}{holder}")
+}
+
+/// The mark of a folder whose session is gone.
+fn gone(folder: &str) -> String {
+    format!("{folder}/gone")
 }
 
 fn path(address: &ContentAddress) -> String {

@@ -110,6 +110,9 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                 other => format!("terminal {terminal}: {other:?}"),
             },
             Effect::KeepContent(kept) => format!("keep {:?} as {}", kept.text, kept.name),
+            Effect::ShareContent { from, to } => {
+                format!("share content of {} with {}", short(from), short(to))
+            }
             // Every disposal does.
             Effect::ForgetContent { .. } => continue,
             Effect::Unwatch { channel } => format!("unwatch {channel}"),

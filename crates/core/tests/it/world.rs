@@ -355,6 +355,7 @@ impl World {
             | Effect::Terminal { .. }
             | Effect::KeepContent(_)
             | Effect::ForgetContent { .. }
+            | Effect::ShareContent { .. }
             | Effect::Unwatch { .. } => {}
         }
     }

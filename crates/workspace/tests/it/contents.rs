@@ -127,6 +127,33 @@ fn content_goes_with_its_session() {
     assert!(folder.path().join("note").exists());
 }
 
+/// RES-15, MOV-9: a chat that moved takes what it refers to along, also when it
+/// moves again, and the sessions that it was in are gone.
+#[test]
+fn content_goes_along_with_a_chat() {
+    let folder = TempDir::new().unwrap();
+    let contents = Contents::open(folder.path()).unwrap();
+    let uri = contents.put(&key("s:/1"), b"hello", "a.txt").unwrap().uri;
+    let there = |contents: &Contents| contents.read(&uri, None).is_ok();
+    contents.share(&key("s:/1"), &key("s:/2")).unwrap();
+    contents.share(&key("s:/2"), &key("s:/3")).unwrap();
+    contents.forget(&key("s:/2")).unwrap();
+    contents.forget(&key("s:/1")).unwrap();
+    assert!(there(&contents));
+    // A session of the same name comes and goes.
+    contents.put(&key("s:/1"), b"new", "a.txt").unwrap();
+    contents.forget(&key("s:/1")).unwrap();
+    let known = BTreeSet::from([key("s:/3")]);
+    contents.forget_others(&known).unwrap();
+    assert!(there(&contents));
+    contents.put(&key("s:/1"), b"new", "a.txt").unwrap();
+    contents.forget(&key("s:/3")).unwrap();
+    assert!(there(&contents), "the new one is still there");
+    contents.forget(&key("s:/1")).unwrap();
+    assert!(!there(&contents));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
 /// RES-15: it can be read like a file, and nothing else can be done with it.
 #[test]
 fn content_is_only_for_reading() {
