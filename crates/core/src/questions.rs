@@ -15,7 +15,7 @@ use agenthost_protocol::wire::{self, Json, Wire};
 use crate::effect::{Effect, Effects};
 use crate::host::Host;
 use crate::input::{ConnectionId, Input};
-use crate::readings::{LARGEST, Slot};
+use crate::readings::{CONTENTS, LARGEST, Slot};
 
 /// How long a client may take to answer.
 const PATIENCE: Millis = Millis(10_000);
@@ -60,6 +60,8 @@ pub(crate) enum Unread {
     TooLarge,
     #[error("too much is attached to the message")]
     TooMuch,
+    #[error("of all that is attached to the message, only the first {CONTENTS} are read")]
+    TooMany,
 }
 
 /// What clients were asked and have not answered yet.

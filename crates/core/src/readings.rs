@@ -30,7 +30,7 @@ pub(crate) const LARGEST: usize = 1024 * 1024;
 const TOGETHER: usize = 4 * 1024 * 1024;
 
 /// Most contents of a message.
-const CONTENTS: usize = 16;
+pub(crate) const CONTENTS: usize = 16;
 
 /// A turn that its agent has not heard of: what its message refers to is being
 /// read.
@@ -100,7 +100,10 @@ impl Host {
     /// everything is there that the message refers to.
     pub(crate) fn prompt(&mut self, chat: &Uri, start: &TurnStarted, out: &mut Effects) {
         let connections = self.connections_of_sender(chat, start);
-        let wanted: Vec<_> = contents(&start.message).cloned().collect();
+        // The one too many stands for all that follow: an agent takes so many
+        // commands at a time.
+        let wanted = contents(&start.message).take(CONTENTS + 1);
+        let wanted: Vec<_> = wanted.cloned().collect();
         let unread = wanted
             .iter()
             .map(|wanted| (wanted.content.uri.clone(), None));
@@ -120,7 +123,7 @@ impl Host {
             };
             let hint = wanted.content.size_hint.unwrap_or(0);
             if index >= CONTENTS {
-                self.was_read(slot, Err(Unread::TooMuch), out);
+                self.was_read(slot, Err(Unread::TooMany), out);
             } else if hint > LARGEST as u64 {
                 self.was_read(slot, Err(Unread::TooLarge), out);
             } else {

@@ -279,13 +279,11 @@ fn what_is_read_is_bounded() {
     for _ in 0..6 {
         last = run(&mut world, &answer);
     }
-    let unread: Vec<_> = last
-        .lines()
-        .filter(|line| line.contains("unread"))
-        .collect();
+    let lines = last.lines().map(str::trim);
+    let unread: Vec<_> = lines.filter(|line| line.contains("unread")).collect();
     expect![[r#"
-            agent s1: attached virtual:/4 unread: too much is attached to the message
-            agent s1: attached virtual:/5 unread: too much is attached to the message"#]]
+        agent s1: attached virtual:/4 unread: too much is attached to the message
+        agent s1: attached virtual:/5 unread: too much is attached to the message"#]]
     .assert_eq(&unread.join("\n"));
     // One that is too large by itself.
     run(&mut world, "agent s1 end t1");
@@ -314,5 +312,11 @@ fn what_is_read_is_bounded() {
             "{result}"
         );
     }
+    // A connection that is gone has nothing open.
+    let left = run(&mut world, "c1 leave");
+    for turn in ["t3", "t4"] {
+        assert!(left.contains(&format!("prompt {turn}")), "{left}");
+    }
+    assert_eq!(left.matches("only the first 16 are read").count(), 2);
     world.check_mirrors();
 }
