@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use agenthost_core::Input;
 use agenthost_core::agent::{AgentCommand, AgentEvent};
@@ -10,8 +11,10 @@ use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::Uri;
+use agenthost_workspace::Contents;
 use tokio::sync::mpsc;
 
+use crate::large;
 use crate::mapper::{TurnEvent, TurnMapper};
 
 /// An agent that can work for sessions.
@@ -56,6 +59,7 @@ pub struct Session {
 pub struct Events {
     session: Uri,
     inputs: mpsc::Sender<Input>,
+    contents: Option<Arc<Contents>>,
 }
 
 /// The host is gone; nobody is listening.
@@ -64,12 +68,25 @@ pub struct Events {
 pub struct HostGone;
 
 impl Events {
-    pub(crate) fn new(session: Uri, inputs: mpsc::Sender<Input>) -> Self {
-        Events { session, inputs }
+    pub(crate) fn new(
+        session: Uri,
+        inputs: mpsc::Sender<Input>,
+        contents: Option<Arc<Contents>>,
+    ) -> Self {
+        Events {
+            session,
+            inputs,
+            contents,
+        }
     }
 
-    /// Tells the host something.
+    /// Tells the host something. Of a tool result that is too large for a
+    /// state, most is put aside first (PRT-4).
     pub async fn send(&self, event: AgentEvent) -> Result<(), HostGone> {
+        let event = match &self.contents {
+            Some(contents) => large::put_aside(contents, &self.session, event).await?,
+            None => event,
+        };
         let session = self.session.clone();
         let input = Input::Agent { session, event };
         self.inputs.send(input).await.map_err(|_| HostGone)

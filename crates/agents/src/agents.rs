@@ -9,6 +9,7 @@ use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::Uri;
+use agenthost_workspace::Contents;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -25,6 +26,7 @@ pub struct Agents {
     inputs: mpsc::Sender<Input>,
     working: BTreeMap<Uri, Working>,
     tasks: JoinSet<()>,
+    contents: Option<Arc<Contents>>,
 }
 
 struct Working {
@@ -41,7 +43,13 @@ impl Agents {
             inputs,
             working: BTreeMap::new(),
             tasks: JoinSet::new(),
+            contents: None,
         }
+    }
+
+    /// Where to put what is too large for a state. Without, it stays there.
+    pub fn put_aside_in(&mut self, contents: Arc<Contents>) {
+        self.contents = Some(contents);
     }
 
     /// Adds an agent; the first is the default one. One of the same name takes
@@ -105,7 +113,7 @@ impl Agents {
 
     fn start(&mut self, session: &Uri, agent: &dyn Agent) {
         let (commands, receiver) = mpsc::channel(COMMANDS);
-        let events = Events::new(session.clone(), self.inputs.clone());
+        let events = Events::new(session.clone(), self.inputs.clone(), self.contents.clone());
         let work = agent.work(Session {
             uri: session.clone(),
             commands: receiver,

@@ -12,6 +12,7 @@
 
 mod agent;
 mod agents;
+mod large;
 mod mapper;
 mod shell;
 

@@ -18,6 +18,7 @@ use agenthost_protocol::version::Version;
 use agenthost_protocol::wire::{DecodeError, Document, Limits, ParseError, Wire};
 
 use crate::ahead::{Ahead, Astray, Pending, TooFarAhead};
+use crate::resources::{Nothing, Resources};
 use crate::resume::Outage;
 use crate::transport::{Address, Transport, TransportError};
 
@@ -113,6 +114,10 @@ pub struct Client {
     pub(crate) aside: VecDeque<Update>,
     /// While the connection is lost.
     pub(crate) outage: Option<Outage>,
+    /// What the host may read here.
+    pub(crate) resources: Box<dyn Resources>,
+    /// What is due to the host before anything else is heard of it.
+    pub(crate) answer: Option<String>,
 }
 
 impl std::fmt::Debug for Client {
@@ -138,6 +143,8 @@ impl Client {
             seen: ServerSeq(0),
             aside: VecDeque::new(),
             outage: None,
+            resources: Box::new(Nothing),
+            answer: None,
         };
         let subscriptions = client.hello.subscriptions.clone();
         client.initialize(subscriptions).await?;
@@ -183,7 +190,7 @@ impl Client {
         let text = encode::request(&id, C::METHOD, &command)?;
         self.transport.send(text).await?;
         loop {
-            let text = self.transport.next().await?;
+            let text = self.receive().await?;
             let document = Document::parse(&text, Limits::STATE)?;
             match Message::decode(&document)? {
                 Message::Response(response) if response.id == id => {
@@ -191,7 +198,7 @@ impl Client {
                     return Ok(C::Result::decode(node)?);
                 }
                 message => {
-                    if let Some(update) = self.take(message).await? {
+                    if let Some(update) = self.take(message)? {
                         if self.aside.len() == ASIDE {
                             return Err(ClientError::NoAnswer);
                         }
@@ -285,7 +292,7 @@ impl Client {
                 self.resume().await?;
                 continue;
             }
-            let text = match self.transport.next().await {
+            let text = match self.receive().await {
                 Ok(text) => text,
                 Err(lost) => {
                     self.lose(lost);
@@ -294,11 +301,8 @@ impl Client {
             };
             let document = Document::parse(&text, Limits::STATE)?;
             let message = Message::decode(&document)?;
-            match self.take(message).await {
-                Ok(Some(update)) => return Ok(update),
-                Ok(None) => {}
-                Err(ClientError::Transport(lost)) => self.lose(lost),
-                Err(error) => return Err(error),
+            if let Some(update) = self.take(message)? {
+                return Ok(update);
             }
         }
     }
@@ -340,15 +344,12 @@ impl Client {
     }
 
     /// Takes note of a message that is not the answer that is waited for.
-    async fn take(&mut self, message: Message<'_>) -> Result<Option<Update>, ClientError> {
+    fn take(&mut self, message: Message<'_>) -> Result<Option<Update>, ClientError> {
         let call = match message {
             // To a request that was given up.
             Message::Response(_) => return Ok(None),
             Message::Request(id, call) => {
-                let method = call.method.chars().take(60).collect();
-                let unknown = RpcError::from(CallError::UnknownMethod(method));
-                let text = encode::failure(&id, &unknown)?;
-                self.transport.send(text).await?;
+                self.answer = Some(self.resources.answer(&id, &call)?);
                 return Ok(None);
             }
             Message::Notification(call) => call,

@@ -8,13 +8,16 @@
 //! goes over the protocol. It starts no tasks; nothing happens unless someone
 //! awaits it.
 //!
-//! **Where to start.** [`Client::connect`], then [`Client::next`].
+//! **Where to start.** [`Client::connect`], then [`Client::next`]; [`Resources`]
+//! for what the host may read here.
 
 mod ahead;
 mod client;
+mod resources;
 mod resume;
 mod transport;
 
 pub use ahead::{Ahead, Astray, PENDING, Pending, TooFarAhead};
 pub use client::{Client, ClientError, Hello, Update};
+pub use resources::Resources;
 pub use transport::{Address, Ready, TransportError};

@@ -31,6 +31,8 @@ pub(crate) struct Outage {
 impl Client {
     /// The connection is lost.
     pub(crate) fn lose(&mut self, error: TransportError) {
+        // Nobody waits for it any more, and its number may come again.
+        self.answer = None;
         self.outage = Some(Outage {
             error,
             until: Instant::now() + self.hello.patience,
@@ -71,6 +73,7 @@ impl Client {
 
     async fn catch_up(&mut self) -> Result<(), ClientError> {
         self.transport = Transport::connect(&self.address).await?;
+        self.answer = None;
         let subscriptions: Vec<_> = self.mirror.keys().cloned().collect();
         let reconnect = ReconnectParams {
             channel: RootChannel,

@@ -13,6 +13,7 @@ use agenthost_protocol::ids::{
     ClientId, ConfirmationOptionId, InputRequestId, PendingMessageId, ToolCallId, TurnId,
 };
 use agenthost_protocol::list::List;
+use agenthost_protocol::resource::ResourceReadResult;
 use agenthost_protocol::terminal::{TerminalAction, TerminalState};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
@@ -27,13 +28,14 @@ pub enum AgentCommand {
         /// Configuration values.
         config: Option<Object>,
     },
-    /// The next message of a turn refers to what is on another channel.
+    /// The next message of a turn refers to what is elsewhere: on another
+    /// channel, or with the client that sent it.
     Attached {
         /// The chat of the message.
         chat: Uri,
         /// Its turn.
         turn: TurnId,
-        /// The channel that it refers to.
+        /// What it refers to.
         resource: Uri,
         /// What is there.
         content: Attached,
@@ -177,6 +179,10 @@ pub enum Attached {
     Turns(List<Turn>),
     /// What was noted about files.
     Annotations(List<Annotation>),
+    /// What the client had there. It is not to be trusted (SEC-7).
+    Content(Arc<ResourceReadResult>),
+    /// It could not be read; why not, in words.
+    Unreadable(String),
 }
 
 /// A tool that a client carries out.

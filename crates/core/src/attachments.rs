@@ -14,7 +14,6 @@ use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::{AgentCommand, Attached};
-use crate::effect::Effects;
 use crate::host::Host;
 use crate::refusal::Refusal;
 use crate::sources::through;
@@ -61,28 +60,23 @@ impl Host {
         }
     }
 
-    /// Tells the agent what was said in the chats that a message refers to, and
-    /// what was noted (CHT-43, ANN-7).
-    pub(crate) fn attach(
-        &mut self,
+    /// What the agent is told of what was said in the chats that a message
+    /// refers to, and of what was noted (CHT-43, ANN-7).
+    pub(crate) fn attached(
+        &self,
         chat: &Uri,
         turn: &TurnId,
         message: &Message,
-        out: &mut Effects,
-    ) {
+    ) -> Vec<AgentCommand> {
         let attachments = message.attachments.iter().flatten();
-        let contents: Vec<_> = attachments
-            .filter_map(|attachment| self.content(attachment))
-            .collect();
-        for (resource, content) in contents {
-            let attached = AgentCommand::Attached {
-                chat: chat.clone(),
-                turn: turn.clone(),
-                resource,
-                content,
-            };
-            self.command(chat, attached, out);
-        }
+        let contents = attachments.filter_map(|attachment| self.content(attachment));
+        let attached = contents.map(|(resource, content)| AgentCommand::Attached {
+            chat: chat.clone(),
+            turn: turn.clone(),
+            resource,
+            content,
+        });
+        attached.collect()
     }
 
     /// What is on the channel that an attachment names, if it names one.

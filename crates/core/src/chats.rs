@@ -15,6 +15,7 @@ use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::refusal::Failure;
+use crate::turns::Source;
 use crate::{policy, uris};
 
 impl Host {
@@ -92,7 +93,7 @@ impl Host {
             self.command(&chat, opened, out);
         }
         if let Some(message) = params.initial_message {
-            self.start_turn(env, &chat, message, None, out);
+            self.start_turn(env, &chat, message, Source::Request(connection), out);
         }
         Ok(())
     }

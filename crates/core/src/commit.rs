@@ -133,6 +133,7 @@ impl Host {
         let Some(removed) = self.channels.remove(channel) else {
             return;
         };
+        self.forget_messages(channel);
         for connection in removed.subscribers.keys() {
             if let Some(connection) = self.clients.connections.get_mut(connection) {
                 connection.subscriptions.remove(channel);

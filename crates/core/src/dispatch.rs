@@ -1,6 +1,7 @@
 //! What a client wants to happen: judged, committed, followed up.
 
 use agenthost_protocol::action::{Action, ActionOrigin, RawAction};
+use agenthost_protocol::chat::ChatAction;
 use agenthost_protocol::connection::DispatchActionParams;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::terminal::TerminalAction;
@@ -68,9 +69,15 @@ impl Host {
         origin: ActionOrigin,
         out: &mut Effects,
     ) -> Result<(), Refusal> {
-        let name = action.info().name;
+        let (name, by) = (action.info().name, origin.client_id.clone());
+        if let Action::Chat(ChatAction::ToolCallConfirmed(confirmed)) = &action {
+            self.keep_edited_input(channel, confirmed, out);
+        }
         match self.commit(channel, action.clone(), Some(origin), out) {
             Outcome::Applied | Outcome::NoOp => {
+                if let Action::Chat(action) = &action {
+                    self.note_sender(channel, action, &by);
+                }
                 self.react(env, channel, &action, out);
                 Ok(())
             }

@@ -17,7 +17,7 @@ use agenthost_protocol::resource::{
     CreateResourceWatchResult, ResourceListResult, ResourceReadResult, ResourceResolveResult,
 };
 use agenthost_protocol::root::ListSessionsResult;
-use agenthost_protocol::rpc::{HostNotification, RequestId, RpcError};
+use agenthost_protocol::rpc::{HostNotification, HostRequest, RequestId, RpcError};
 use agenthost_protocol::session::{
     ResolveSessionConfigResult, SessionConfigCompletionsResult, SessionSummary,
 };
@@ -27,6 +27,7 @@ use crate::agent::AgentCommand;
 use crate::changes::ChangeErrand;
 use crate::clients::ClientRecord;
 use crate::completions::FileSearch;
+use crate::contents::KeptText;
 use crate::files::FileErrand;
 use crate::input::{ConnectionId, Input};
 use crate::terminals::TerminalCommand;
@@ -95,6 +96,15 @@ pub enum Effect {
         /// With what.
         answer: Result<Answer, RpcError>,
     },
+    /// Ask a client something; its answer comes as `Received::Response`.
+    Ask {
+        /// Where.
+        connection: ConnectionId,
+        /// What its answer will name.
+        id: RequestId,
+        /// What.
+        request: Box<HostRequest>,
+    },
     /// Send an action to its subscribers.
     Publish {
         /// The action.
@@ -153,6 +163,22 @@ pub enum Effect {
         after: Millis,
         /// What.
         input: Box<Input>,
+    },
+    /// Keep some text, before what comes after this is seen.
+    KeepContent(Box<KeptText>),
+    /// Chats of a session belong to another one now: what was kept for the
+    /// first is the other's, too.
+    ShareContent {
+        /// The session that they were in.
+        from: Uri,
+        /// The session that they are in.
+        to: Uri,
+    },
+    /// Forget all content that was kept for a session, and that no other has a
+    /// share in.
+    ForgetContent {
+        /// The session.
+        session: Uri,
     },
     /// Do something with files, and send `Input::Answered`.
     UseFiles(Box<FileErrand>),

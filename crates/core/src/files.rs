@@ -12,7 +12,7 @@ use crate::effect::{Answer, Effect, Effects};
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::refusal::Failure;
-use crate::uris;
+use crate::{contents, uris};
 
 /// What may be done with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,6 +102,9 @@ impl Host {
 
     /// Whether something may be done with a file, by its address.
     pub(crate) fn check_granted(&self, uri: &Uri, access: Access) -> Result<(), Failure> {
+        if contents::is_kept(uri) {
+            return Err(Failure::Fixed(uri.clone()));
+        }
         let mut granted = self.granted().filter(|root| root.access >= access);
         if granted.any(|root| uris::is_within(&root.uri, uri)) {
             return Ok(());

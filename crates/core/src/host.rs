@@ -21,6 +21,8 @@ use crate::env::Env;
 use crate::files::Root;
 use crate::grants::AccessRequest;
 use crate::input::{ConnectionId, Input, Loaded};
+use crate::questions::Questions;
+use crate::readings::{Reading, Senders};
 
 /// What the host is told when it starts.
 #[derive(Debug, Clone)]
@@ -89,6 +91,11 @@ pub struct Host {
     pub(crate) requests: Vec<AccessRequest>,
     /// Changesets that are being computed, or will be.
     pub(crate) looking: BTreeMap<Uri, Looking>,
+    /// What clients were asked.
+    pub(crate) questions: Questions,
+    /// Turns that their agents have not heard of yet, by chat.
+    pub(crate) readings: BTreeMap<Uri, Reading>,
+    pub(crate) senders: Senders,
     /// What agents said they understand, by session.
     pub(crate) slash_commands: BTreeMap<Uri, Vec<SlashCommand>>,
 }
@@ -146,6 +153,9 @@ impl Host {
             terminals: BTreeMap::new(),
             requests: Vec::new(),
             looking: BTreeMap::new(),
+            questions: Questions::default(),
+            readings: BTreeMap::new(),
+            senders: Senders::default(),
             slash_commands: BTreeMap::new(),
         };
         for stored in remembered.channels {
@@ -261,6 +271,9 @@ impl Host {
             Input::StillSilent { session, call } => {
                 self.check_silence(env, &session, &call, out);
             }
+            Input::StillUnanswered { connection, id } => {
+                self.end_question(connection, id, out);
+            }
             Input::Quiet => self.let_go(),
         }
     }
@@ -297,6 +310,7 @@ impl Host {
     fn disconnect(&mut self, connection: ConnectionId, out: &mut Effects) {
         self.forget_requests(connection, out);
         let detached = self.clients.detach(connection);
+        self.end_questions(connection, out);
         for uri in detached.subscriptions {
             if let Some(channel) = self.channels.get_mut(&uri) {
                 channel.subscribers.remove(&connection);

@@ -15,6 +15,7 @@ use crate::changes::{ChangeOperation, Comparison, Mark, Marked, Operated, Worktr
 use crate::clients::Principal;
 use crate::completions::{FileSearch, FoundFile};
 use crate::effect::Answer;
+use crate::questions::RawAnswer;
 use crate::refusal::Failure;
 use crate::terminals::TerminalEvent;
 use crate::watches::WatchErrand;
@@ -169,6 +170,13 @@ pub enum Input {
         /// What the session said of the call when it became patient.
         call: Arc<SessionInputRequest>,
     },
+    /// A client had time to answer what it was asked.
+    StillUnanswered {
+        /// Who was asked.
+        connection: ConnectionId,
+        /// What.
+        id: RequestId,
+    },
     /// A while has passed. What nobody looks at is let go from memory; the
     /// log has it.
     Quiet,
@@ -218,6 +226,8 @@ pub enum Received {
     Request(RequestId, Box<ClientRequest>),
     /// It wants none.
     Notification(Box<ClientNotification>),
+    /// It is an answer to what the host asked, or meant to be one.
+    Response(RequestId, Box<Result<RawAnswer, RpcError>>),
     /// It wants to take up where it was, but the log has more for it than one
     /// answer should hold.
     TooMuchMissed(RequestId, Box<ReconnectParams>),

@@ -16,7 +16,7 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::agent::{AgentCommand, ChatContext};
 use crate::changes::Mark;
-use crate::effect::{Answer, Effects, Write};
+use crate::effect::{Answer, Effect, Effects, Write};
 use crate::env::Env;
 use crate::host::Host;
 use crate::refusal::Failure;
@@ -203,6 +203,11 @@ impl Host {
     /// Takes chats out of a session. They keep their addresses, their states
     /// and whoever watches them (MOV-8).
     fn leave_session(&mut self, party: &Party, to: &Uri, out: &mut Effects) {
+        // What the chats refer to has to stay readable (RES-15).
+        out.push(Effect::ShareContent {
+            from: party.from.clone(),
+            to: to.clone(),
+        });
         for summary in &party.chats {
             let chat = summary.resource.clone();
             self.end_changesets(&chat, out);

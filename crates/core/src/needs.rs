@@ -73,7 +73,8 @@ impl Host {
                     ClientNotification::Unsubscribe(_) => (Vec::new(), Extent::Tail),
                 },
                 Received::TooMuchMissed(_, params) => (params.subscriptions.clone(), Extent::Whole),
-                Received::Invalid(..) => (Vec::new(), Extent::Tail),
+                // A chat with a turn that runs is in memory.
+                Received::Response(..) | Received::Invalid(..) => (Vec::new(), Extent::Tail),
             },
             // The next message of the queue may refer to other chats.
             Input::Agent {
@@ -142,6 +143,7 @@ impl Host {
             | Input::Terminal { .. }
             | Input::FilesChanged { .. }
             | Input::StillUnwatched { .. }
+            | Input::StillUnanswered { .. }
             | Input::Quiet => (Vec::new(), Extent::Tail),
         }
     }

@@ -93,15 +93,8 @@ impl Host {
             ChatAction::TurnStarted(start) => {
                 self.mark_unread(chat, out);
                 self.give_title(chat, &start.message.text, out);
-                let prompt = AgentCommand::Prompt {
-                    chat: chat.clone(),
-                    turn: start.turn_id.clone(),
-                    message: Arc::clone(&start.message),
-                };
                 self.mark_turn(chat, &start.turn_id, Mark::Before, out);
-                self.attach(chat, &start.turn_id, &start.message, out);
-                self.command(chat, prompt, out);
-                self.steer(chat, out);
+                self.prompt(chat, start, out);
             }
             ChatAction::TurnCancelled(cancelled) => {
                 let cancel = AgentCommand::Cancel {
@@ -110,7 +103,10 @@ impl Host {
                 };
                 self.clear_activity(chat, out);
                 self.sync_chat(chat, out);
-                self.command(chat, cancel, out);
+                // What the agent has not heard of, it does not have to stop.
+                if self.readings.remove(chat).is_none() {
+                    self.command(chat, cancel, out);
+                }
                 self.end_workers(env, chat, out);
                 self.mark_turn(chat, &cancelled.turn_id, Mark::After, out);
             }
@@ -127,6 +123,7 @@ impl Host {
                 self.clear_activity(chat, out);
                 self.sync_chat(chat, out);
                 self.cut_windows(chat);
+                self.readings.remove(chat);
                 let rewind = AgentCommand::Rewind {
                     chat: chat.clone(),
                     last: cut.turn_id.clone(),
@@ -196,9 +193,9 @@ impl Host {
     }
 
     /// Tells the agent what the user wants to say to the running turn. While
-    /// none runs, it waits (PEN-5, PEN-6).
+    /// none runs that the agent knows of, it waits (PEN-5, PEN-6).
     pub(crate) fn steer(&mut self, chat: &Uri, out: &mut Effects) {
-        let Some(state) = self.chat(chat) else {
+        let Some(state) = self.chat(chat).filter(|_| !self.is_reading(chat)) else {
             return;
         };
         if let (Some(turn), Some(waiting)) = (&state.active_turn, &state.steering_message) {

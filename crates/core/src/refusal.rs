@@ -61,6 +61,9 @@ pub enum Failure {
     /// The system does not let the host.
     #[error("the system denies access to `{0}`")]
     Forbidden(Uri),
+    /// The host keeps it as it is.
+    #[error("`{0}` is content that the host keeps as it is: it can be read, and nothing else")]
+    Fixed(Uri),
     /// There is a file already.
     #[error("there is something at `{0}` already")]
     FileExists(Uri),
@@ -94,7 +97,7 @@ impl From<Failure> for RpcError {
                 let data = PermissionDeniedData { request };
                 return RpcError::permission_denied(failure.to_string(), &data);
             }
-            Failure::Forbidden(_) => ErrorCode::PermissionDenied,
+            Failure::Forbidden(_) | Failure::Fixed(_) => ErrorCode::PermissionDenied,
             Failure::FileExists(_) => ErrorCode::AlreadyExists,
             Failure::FileChanged(_) => ErrorCode::Conflict,
             Failure::Failed(_) => ErrorCode::InternalError,

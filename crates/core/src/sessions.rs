@@ -130,6 +130,9 @@ impl Host {
             self.remove(&channel, out);
         }
         out.write(Write::SessionRemoved(session.clone()));
+        out.push(Effect::ForgetContent {
+            session: session.clone(),
+        });
         let removed = SessionRemovedParams {
             channel: RootChannel,
             session: session.clone(),

@@ -17,7 +17,17 @@ use crate::changes::Mark;
 use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::Host;
+use crate::input::ConnectionId;
 use crate::policy;
+
+/// Where the message of a turn comes from that the host starts.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// It waited in the queue.
+    Queue(PendingMessageId),
+    /// A client sent it with a request.
+    Request(ConnectionId),
+}
 
 impl Host {
     pub(crate) fn is_running(&self, chat: &Uri, turn: &TurnId) -> bool {
@@ -56,6 +66,7 @@ impl Host {
             }),
         };
         self.originate(chat, action, out);
+        self.readings.remove(chat);
         self.clear_activity(chat, out);
         self.sync_chat(chat, out);
         self.sync_waiting_of(chat, out);
@@ -114,7 +125,10 @@ impl Host {
         let judged = policy::check_message(agent, session, &head.message)
             .and_then(|()| self.check_attachments(&head.message));
         match judged {
-            Ok(()) => self.start_turn(env, chat, Arc::clone(&head.message), Some(head.id), out),
+            Ok(()) => {
+                let message = Arc::clone(&head.message);
+                self.start_turn(env, chat, message, Source::Queue(head.id), out);
+            }
             Err(refusal) => {
                 let turn_id = TurnId::from(env.unique("turn"));
                 let started = ChatAction::TurnStarted(TurnStarted {
@@ -149,11 +163,19 @@ impl Host {
         env: &Env,
         chat: &Uri,
         message: Arc<Message>,
-        queued_message_id: Option<PendingMessageId>,
+        source: Source,
         out: &mut Effects,
     ) {
+        let turn_id = TurnId::from(env.unique("turn"));
+        let queued_message_id = match source {
+            Source::Queue(id) => Some(id),
+            Source::Request(connection) => {
+                self.note_sender_of_turn(chat, &turn_id, connection);
+                None
+            }
+        };
         let started = Action::Chat(ChatAction::TurnStarted(TurnStarted {
-            turn_id: TurnId::from(env.unique("turn")),
+            turn_id,
             started_at: env.timestamp(),
             message,
             queued_message_id,

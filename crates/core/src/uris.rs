@@ -5,6 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::changesets::view;
+use crate::contents;
 use crate::refusal::Failure;
 
 /// The default chat of a session. Shipped clients compute the same address
@@ -92,6 +93,15 @@ fn keep_clear(uri: &Uri) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether only the client that named an address can read what is there. What
+/// others can reach, they read themselves.
+pub(crate) fn is_of_client(uri: &Uri) -> bool {
+    let (scheme, _) = uri.as_str().split_once(':').unwrap_or_default();
+    let scheme = scheme.to_ascii_lowercase();
+    let others = ["file", "http", "https", "mcp", "data", contents::SCHEME];
+    check(uri).is_ok() && !scheme.starts_with("ahp-") && !others.contains(&scheme.as_str())
+}
+
 /// Schemes of the protocol are for what the protocol says.
 fn reserve(uri: &Uri, kind: &str) -> Result<(), Failure> {
     let (scheme, rest) = uri.as_str().split_once(':').unwrap_or_default();
@@ -99,7 +109,15 @@ fn reserve(uri: &Uri, kind: &str) -> Result<(), Failure> {
         .get(..4)
         .is_some_and(|start| start.eq_ignore_ascii_case("ahp-"));
     let nameless = rest.trim_start_matches('/').is_empty();
-    let content = ["file", "http", "https", "mcp", "virtual", "data"];
+    let content = [
+        "file",
+        "http",
+        "https",
+        "mcp",
+        "virtual",
+        "data",
+        contents::SCHEME,
+    ];
     let content = content
         .iter()
         .any(|other| scheme.eq_ignore_ascii_case(other));

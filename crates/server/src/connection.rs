@@ -1,10 +1,10 @@
 //! What a connection says, made into inputs.
 
-use agenthost_core::{ConnectionId, Input, Principal, Received};
+use agenthost_core::{ConnectionId, Input, Principal, RawAnswer, Received};
 use agenthost_protocol::rpc::{
     CallError, ClientNotification, ClientRequest, ErrorCode, Message, RequestId, RpcError,
 };
-use agenthost_protocol::wire::{Document, Limits};
+use agenthost_protocol::wire::{Document, Limits, Node};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::outbox::{Closing, Outbox};
@@ -35,8 +35,8 @@ pub(crate) enum Event {
     Input(Input),
 }
 
-/// Decodes a message. `None` if it needs nothing done: an answer that nobody
-/// waits for, or a notification that nobody knows (RPC-11).
+/// Decodes a message. `None` if it needs nothing done: a notification that
+/// nobody knows (RPC-11).
 pub(crate) fn decode(text: &str, limits: Limits) -> Option<Received> {
     let document = match Document::parse(text, limits) {
         Ok(document) => document,
@@ -46,6 +46,11 @@ pub(crate) fn decode(text: &str, limits: Limits) -> Option<Received> {
         }
     };
     match Message::decode(&document) {
+        // An answer is never answered, however wrong it is.
+        Err(invalid) if is_answer(document.root()) => {
+            let id = invalid.id.clone();
+            Some(Received::Response(id, Box::new(Err(invalid.into()))))
+        }
         Err(invalid) => Some(Received::Invalid(invalid.id.clone(), invalid.into())),
         Ok(Message::Request(id, call)) => Some(match ClientRequest::decode(&call) {
             Ok(request) => Received::Request(id, Box::new(request)),
@@ -60,6 +65,15 @@ pub(crate) fn decode(text: &str, limits: Limits) -> Option<Received> {
                 None
             }
         },
-        Ok(Message::Response(_)) => None,
+        Ok(Message::Response(response)) => {
+            let answer = response.outcome.map(|result| RawAnswer(result.to_json()));
+            Some(Received::Response(response.id, Box::new(answer)))
+        }
     }
+}
+
+/// Whether a message that can't be read was meant as an answer.
+fn is_answer(message: Node<'_>) -> bool {
+    let has = |name| matches!(message.get(name), Ok(Some(_)));
+    !has("method") && (has("result") || has("error"))
 }

@@ -1,16 +1,15 @@
 //! The loop: inputs in batches, the log, then the world.
 
+mod effects;
+
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use agenthost_agents::Agents;
-use agenthost_core::{Answer, Effect, Effects, Env, Extent, Host, Input, Need, Received, Write};
-use agenthost_protocol::action::ActionEnvelope;
+use agenthost_core::{Effects, Env, Extent, Host, Input, Need, Received, Write};
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
-use agenthost_protocol::rpc::{ClientRequest, RequestId, encode};
-use agenthost_protocol::uri::Uri;
+use agenthost_protocol::rpc::ClientRequest;
 use agenthost_store::{Appended, Retention, Store, StoreError};
-use axum::extract::ws::Utf8Bytes;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +18,7 @@ use crate::batch::Batch;
 use crate::connection::Event;
 use crate::deliveries::Deliveries;
 use crate::later::Later;
-use crate::outbox::{Closing, Outgoing, Room};
+use crate::outbox::{Outgoing, Room};
 
 /// Actions between two looks at what can be forgotten.
 const COMPACT_EVERY: u64 = 10_000;
@@ -309,120 +308,12 @@ impl Driver {
         }
         Ok(())
     }
-
-    /// Does one thing. What the host has to know at once comes back.
-    fn effect(&mut self, effect: Effect) -> Result<Option<Input>, StoreError> {
-        match effect {
-            Effect::Reply {
-                connection,
-                id,
-                answer,
-            } => {
-                let outgoing = match answer {
-                    Err(error) => text(encode::failure(&id, &error))?,
-                    Ok(Answer::Replay {
-                        after,
-                        until,
-                        channels,
-                        missing,
-                    }) => self.replay(&id, after, until, &channels, &missing)?,
-                    Ok(answer) => Outgoing::Answer(id, Box::new(answer)),
-                };
-                self.deliveries.send(connection, outgoing)?;
-            }
-            Effect::Publish { envelope, to } => {
-                let text = self.action_text(&envelope)?;
-                self.deliveries.publish(&envelope, &to, &text)?;
-            }
-            Effect::Notify { notification, to } => {
-                let encoded = encode::notification(notification.method(), &*notification);
-                let text = utf8(encoded)?;
-                for connection in to {
-                    self.deliveries
-                        .send(connection, Outgoing::Text(text.clone()))?;
-                }
-            }
-            Effect::Show {
-                connection,
-                envelope,
-            } => {
-                let encoded = encode::notification("action", &*envelope);
-                self.deliveries.send(connection, text(encoded)?)?;
-            }
-            Effect::Reject {
-                connection,
-                rejection,
-            } => {
-                let encoded = encode::notification("action", &*rejection);
-                self.deliveries.send(connection, text(encoded)?)?;
-            }
-            Effect::Close { connection } => {
-                self.deliveries
-                    .send(connection, Outgoing::Close(Closing::Done))?;
-            }
-            Effect::Agent {
-                session,
-                provider,
-                command,
-            } => {
-                let now = self.later.surveys.hold(&session, &provider, command);
-                return Ok(now.and_then(|now| self.agents.command(&session, &provider, *now)));
-            }
-            Effect::Discarded {
-                channel,
-                action,
-                reason,
-            } => {
-                tracing::warn!(%channel, action, reason, "an action was discarded");
-            }
-            Effect::Terminal { terminal, command } => {
-                return Ok(self.later.terminal(terminal, *command));
-            }
-            Effect::Changes(errand) => self.later.surveys.begin(*errand),
-            Effect::Watch(errand) => self.later.watch(errand),
-            Effect::Unwatch { channel } => self.later.unwatch(&channel),
-            Effect::UseFiles(errand) => return Ok(self.later.use_files(errand)),
-            Effect::FindFiles(search) => return Ok(self.later.find(search)),
-            Effect::Later { after, input } => self.later.after(after, *input),
-        }
-        Ok(None)
-    }
-
-    /// An action as the log has it. It is in the log, or it would not be here.
-    fn action_text(&self, envelope: &ActionEnvelope) -> Result<Utf8Bytes, StoreError> {
-        let seq = envelope.server_seq;
-        let logged = self.appended.iter().find_map(|batch| batch.envelope(seq));
-        match logged {
-            Some(text) => Ok(encode::notification_of("action", text).into()),
-            None => utf8(encode::notification("action", envelope)),
-        }
-    }
-
-    fn replay(
-        &self,
-        id: &RequestId,
-        after: ServerSeq,
-        until: ServerSeq,
-        channels: &[Uri],
-        missing: &[Uri],
-    ) -> Result<Outgoing, StoreError> {
-        let envelopes = self.store.replay(after, until, channels)?;
-        text(crate::encode::replay(id, envelopes, missing))
-    }
 }
 
 async fn until(moment: Option<Instant>) {
     if let Some(moment) = moment {
         tokio::time::sleep_until(moment).await;
     }
-}
-
-fn utf8(encoded: Result<String, encode::EncodeError>) -> Result<Utf8Bytes, StoreError> {
-    Ok(Utf8Bytes::from(encoded?))
-}
-
-fn text(encoded: Result<String, encode::EncodeError>) -> Result<Outgoing, StoreError> {
-    Ok(Outgoing::Text(utf8(encoded)?))
 }
 
 /// The time, from the one place that knows it.

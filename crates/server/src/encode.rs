@@ -4,8 +4,12 @@ use agenthost_core::Answer;
 use agenthost_protocol::connection::ReconnectResult;
 use agenthost_protocol::rpc::{Empty, Null, RequestId, encode};
 use agenthost_protocol::uri::Uri;
+use agenthost_store::StoreError;
+use axum::extract::ws::Utf8Bytes;
 use serde::Serialize;
 use serde_json::value::RawValue;
+
+use crate::outbox::Outgoing;
 
 /// An answer to a request. A replay is not among them: it comes from the log
 /// as text already.
@@ -30,6 +34,19 @@ pub(crate) fn answer(id: &RequestId, answer: &Answer) -> Result<String, encode::
         }
         Answer::Replay { .. } => Err(serde::ser::Error::custom("a replay is read from the log")),
     }
+}
+
+/// A message, or why it could not be written.
+pub(crate) type Encoded = Result<String, encode::EncodeError>;
+
+/// A message for several connections.
+pub(crate) fn utf8(encoded: Encoded) -> Result<Utf8Bytes, StoreError> {
+    Ok(Utf8Bytes::from(encoded?))
+}
+
+/// A message for one.
+pub(crate) fn text(encoded: Encoded) -> Result<Outgoing, StoreError> {
+    Ok(Outgoing::Text(utf8(encoded)?))
 }
 
 #[derive(Serialize)]

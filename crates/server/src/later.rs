@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agenthost_core::{
-    ConnectionId, Failure, FileErrand, FileSearch, ITEMS, Input, TerminalCommand, TerminalEvent,
-    WatchErrand,
+    ConnectionId, Failure, FileErrand, FileSearch, ITEMS, Input, KeptText, SessionKey,
+    TerminalCommand, TerminalEvent, WatchErrand,
 };
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Bounds, Files, Terminal, TerminalStart, Watch, find_files};
+use agenthost_workspace::{Bounds, Contents, Files, Terminal, TerminalStart, Watch, find_files};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -37,6 +37,7 @@ pub(crate) struct Later {
     tasks: JoinSet<Input>,
     searches: Arc<Semaphore>,
     files: Arc<Files>,
+    contents: Arc<Contents>,
     errands: BTreeMap<ConnectionId, Errands>,
     watches: Arc<Mutex<BTreeMap<Uri, Watch>>>,
     terminals: BTreeMap<Uri, Terminal>,
@@ -65,11 +66,16 @@ impl Default for Errands {
 
 impl Later {
     /// What happens by itself goes to the host through its queue of inputs.
-    pub(crate) fn new(inputs: mpsc::Sender<Input>, surveys: Surveys) -> Self {
+    pub(crate) fn new(
+        inputs: mpsc::Sender<Input>,
+        contents: Arc<Contents>,
+        surveys: Surveys,
+    ) -> Self {
         Later {
             tasks: JoinSet::new(),
             searches: Arc::new(Semaphore::new(SEARCHES)),
-            files: Arc::default(),
+            files: Arc::new(Files::with_contents(Arc::clone(&contents))),
+            contents,
             errands: BTreeMap::new(),
             watches: Arc::default(),
             terminals: BTreeMap::new(),
@@ -166,6 +172,32 @@ impl Later {
             }
         });
         None
+    }
+
+    /// Keeps some text, before what comes next.
+    pub(crate) fn keep(&mut self, kept: &KeptText) {
+        let (session, bytes) = (&kept.session, kept.text.as_bytes());
+        if let Err(error) = self.contents.put(session, bytes, &kept.name) {
+            tracing::error!(%error, "arguments of a tool call are lost");
+        }
+    }
+
+    /// Content of a session is that of another one, too.
+    pub(crate) fn share_content(&mut self, from: &Uri, to: &Uri) {
+        let shared = self
+            .contents
+            .share(&SessionKey::of(from), &SessionKey::of(to));
+        if let Err(error) = shared {
+            tracing::warn!(%from, %to, %error, "content of a chat will be lost");
+        }
+    }
+
+    /// Forgets all content of a session. Nobody else should come in between: a
+    /// session of the same name may come next.
+    pub(crate) fn forget_content(&mut self, session: &Uri) {
+        if let Err(error) = self.contents.forget(&SessionKey::of(session)) {
+            tracing::warn!(%session, %error, "content of a session is left behind");
+        }
     }
 
     /// A client is gone: what it asked for last is done, and nobody waits.

@@ -9,11 +9,11 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use agenthost_agents::Agents;
-use agenthost_core::{Config, Host};
+use agenthost_core::{Config, Host, SessionKey};
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::number::Millis;
 use agenthost_store::{Store, StoreError};
-use agenthost_workspace::uri_of;
+use agenthost_workspace::{Contents, uri_of};
 use axum::serve::ListenerExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
@@ -84,6 +84,14 @@ pub enum ServeError {
         /// What the system says.
         source: io::Error,
     },
+    /// The folder for content could not be opened.
+    #[error("content in `{}`: {source}", path.display())]
+    Content {
+        /// Its path.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// TLS could not be set up.
     #[error("TLS: {0}")]
     Tls(#[from] TlsError),
@@ -103,6 +111,9 @@ pub enum ServeError {
 
 /// Where a host says where it is, in its data directory, while it runs.
 pub const HOST_FILE: &str = "host.json";
+
+/// Where content is kept that is too large for a state, in the data directory.
+const CONTENT: &str = "content";
 
 /// How long clients get to read their last messages when the host stops.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -300,8 +311,13 @@ fn driver(
 ) -> Result<Driver, ServeError> {
     let (to_agents, from_agents) = mpsc::channel(AGENT_INPUTS);
     let surveys = Surveys::new(config.data_directory.join("changes"));
-    let later = Later::new(to_agents.clone(), surveys);
+    let path = config.data_directory.join(CONTENT);
+    let contents = Contents::open(&path);
+    let contents = contents.map_err(|source| ServeError::Content { path, source })?;
+    let contents = Arc::new(contents);
+    let later = Later::new(to_agents.clone(), Arc::clone(&contents), surveys);
     let mut agents = Agents::new(to_agents);
+    agents.put_aside_in(Arc::clone(&contents));
     let mut schemas = BTreeMap::new();
     for agent in &config.agents {
         agent.begin();
@@ -311,6 +327,16 @@ fn driver(
     let remembered = store.remembered()?;
     for problem in &remembered.unreadable {
         tracing::error!(problem, "something is lost");
+    }
+    let sessions = remembered.sessions.iter();
+    let sessions = sessions.map(|session| SessionKey::of(&session.resource));
+    let sessions = sessions.collect();
+    // The next start tries again.
+    if let Err(error) = later.surveys.changes().forget_others(&sessions) {
+        tracing::warn!(%error, "what was kept of sessions that are gone is left behind");
+    }
+    if let Err(error) = contents.forget_others(&sessions) {
+        tracing::warn!(%error, "content of sessions that are gone is left behind");
     }
     let compacted = remembered.seq;
     let grace = config.limits.grace.as_millis();

@@ -18,12 +18,15 @@ mod standing;
 mod tree;
 mod worktrees;
 
+use std::collections::BTreeSet;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agenthost_core::{
-    ChangeOperation, Comparison, Failure, Mark, Marked, Moment, Operated, Span, Standing,
+    ChangeOperation, Comparison, Failure, Mark, Marked, Moment, Operated, SessionKey, Span,
+    Standing,
 };
 use agenthost_protocol::common::ChangesSummary;
 use agenthost_protocol::uri::Uri;
@@ -35,6 +38,9 @@ use git::Git;
 use marks::Marks;
 use repository::Repository;
 pub use worktrees::Leftover;
+
+/// The folder of worktrees, beside those of sessions.
+const WORKTREES: &str = "worktrees";
 
 /// How long marking a moment may take. A turn waits for it.
 const MARKING: Duration = Duration::from_secs(10);
@@ -178,9 +184,8 @@ impl Changes {
         if !known {
             return Err(ChangesError::Unmarked);
         }
-        let key = session_key(session);
         Ok(Comparison {
-            files: content::describe(&key, &repositories, files)?,
+            files: content::describe(&kept.key, &repositories, files)?,
             standing: standing(&repositories, |_| None)?,
         })
     }
@@ -207,20 +212,42 @@ impl Changes {
     ///
     /// If the system does not let it.
     pub fn forget(&self, session: &Uri) -> Result<(), ChangesError> {
-        let directory = self.directory.join(session_key(session));
+        let directory = self.directory.join(SessionKey::of(session).as_str());
         match std::fs::remove_dir_all(directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
         }
     }
 
+    /// Forgets all sessions but these. What a worktree has in it stays.
+    ///
+    /// # Errors
+    ///
+    /// If the system does not let it.
+    pub fn forget_others(&self, sessions: &BTreeSet<SessionKey>) -> io::Result<()> {
+        let entries = match std::fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries?,
+        };
+        let known: BTreeSet<_> = sessions.iter().map(SessionKey::as_str).collect();
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name();
+            let name = name.to_str().unwrap_or(WORKTREES);
+            if name != WORKTREES && !known.contains(name) {
+                std::fs::remove_dir_all(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
     fn of(&self, session: &Uri) -> Result<Kept, ChangesError> {
-        let directory = self.directory.join(session_key(session));
-        std::fs::create_dir_all(&directory)?;
-        Ok(Kept {
-            directory,
-            key: session_key(session),
-        })
+        let key = SessionKey::of(session);
+        let directory = self.directory.join(key.as_str());
+        // What was in files is for nobody else to read.
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(&directory)?;
+        Ok(Kept { directory, key })
     }
 }
 
@@ -228,7 +255,7 @@ impl Changes {
 #[derive(Debug)]
 struct Kept {
     directory: PathBuf,
-    key: String,
+    key: SessionKey,
 }
 
 impl Kept {
@@ -298,11 +325,6 @@ fn standing<'a>(
     let git = primary.map(|primary| standing::of(primary, now(primary)));
     let git = git.transpose()?.flatten();
     Ok(Standing { git })
-}
-
-/// A name for what is kept of a session that can be a name of a folder.
-pub fn session_key(session: &Uri) -> String {
-    short_hash(session.as_str().as_bytes())
 }
 
 /// Half of a SHA-256, in hexadecimal digits.

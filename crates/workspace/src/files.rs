@@ -7,14 +7,17 @@
 
 mod manage;
 mod place;
-pub(crate) mod read;
+mod read;
 mod write;
 
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use agenthost_core::{Access, Answer, Failure, FileRequest, Root};
 use agenthost_protocol::uri::Uri;
+
+use crate::contents::Contents;
+pub(crate) use read::encode;
 
 /// Largest file that is read or written in one piece.
 pub const LARGEST: u64 = 16 * 1024 * 1024;
@@ -24,6 +27,7 @@ pub const LARGEST: u64 = 16 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub struct Files {
     writing: Mutex<()>,
+    contents: Option<Arc<Contents>>,
 }
 
 /// Where a file really is, and what it is, if it may be used.
@@ -57,6 +61,9 @@ pub enum FileError {
     /// The system does not let us.
     #[error("the system denies access to `{0}`")]
     Forbidden(Uri),
+    /// The host keeps it as it is.
+    #[error("`{0}` is content that the host keeps as it is")]
+    Fixed(Uri),
     /// There is no such file.
     #[error("there is nothing at `{0}`")]
     NotFound(Uri),
@@ -101,12 +108,24 @@ pub enum FileError {
 }
 
 impl Files {
+    /// Files, and content that the host keeps.
+    pub fn with_contents(contents: Arc<Contents>) -> Self {
+        Files {
+            writing: Mutex::default(),
+            contents: Some(contents),
+        }
+    }
+
     /// Does something with files, where it may be done. Waits for the disk.
     ///
     /// # Errors
     ///
     /// Why it could not be done.
     pub fn carry_out(&self, roots: &[Root], request: &FileRequest) -> Result<Answer, Failure> {
+        let contents = self.contents.as_ref();
+        if let Some(done) = contents.and_then(|contents| contents.carry_out(request)) {
+            return done.map_err(Failure::from);
+        }
         let done = match request {
             FileRequest::Read(params) => self
                 .read(roots, params)
@@ -133,6 +152,7 @@ impl From<FileError> for Failure {
         match error {
             FileError::Denied { uri, access } => Failure::NotGranted { uri, access },
             FileError::Forbidden(uri) => Failure::Forbidden(uri),
+            FileError::Fixed(uri) => Failure::Fixed(uri),
             FileError::NotFound(uri) => Failure::UnknownChannel(uri),
             FileError::Exists(uri) => Failure::FileExists(uri),
             FileError::Changed(uri) => Failure::FileChanged(uri),
@@ -148,7 +168,7 @@ impl From<FileError> for Failure {
 
 impl FileError {
     /// What the system said about a file.
-    fn from_io(uri: &Uri, error: &std::io::Error) -> Self {
+    pub(crate) fn from_io(uri: &Uri, error: &std::io::Error) -> Self {
         use std::io::ErrorKind;
         let uri = uri.clone();
         match error.kind() {

@@ -1,7 +1,7 @@
 //! What agents and their clients work on.
 //!
 //! **What it does.** [`Files`] reads and changes files inside of granted
-//! folders; [`Watch`] tells what changes in one; [`Terminal`] is a shell to type
+//! folders; [`Contents`] keeps what is too large for a state; [`Watch`] tells what changes in one; [`Terminal`] is a shell to type
 //! into; [`find_files`] looks for files by what was typed of their
 //! names; [`Changes`] remembers how files were, and says how they
 //! differ; [`path_of`] and [`uri_of`] say which file a `file:` URI names.
@@ -14,6 +14,7 @@
 
 mod address;
 mod changes;
+mod contents;
 mod files;
 mod find;
 mod terminal;
@@ -21,7 +22,8 @@ mod text;
 mod watch;
 
 pub use address::{path_of, uri_of};
-pub use changes::{Changes, ChangesError, Leftover, session_key};
+pub use changes::{Changes, ChangesError, Leftover};
+pub use contents::{ContentError, Contents};
 pub use files::{FileError, Files, LARGEST};
 pub use find::{Bounds, find_files};
 pub use terminal::{Terminal, TerminalError, TerminalStart};

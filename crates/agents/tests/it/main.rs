@@ -7,5 +7,6 @@
 )]
 
 mod bench;
+mod large;
 mod mapping;
 mod shell;

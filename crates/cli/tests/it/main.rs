@@ -11,6 +11,7 @@ mod attach;
 mod coming_back;
 mod commands;
 mod killed;
+mod resources;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};

@@ -3,7 +3,8 @@
 use agenthost_protocol::chat::{
     CancellationReason, ChatAction, ChatInteractivity, ChatState, ConfirmationOptionKind,
     ConfirmationReason, ErrorPart, PendingMessageKind, ResponsePart, ToolCall, ToolCallConfirmed,
-    ToolCallContributor, ToolCallHead, ToolCallTarget, ToolInput, TurnStarted, TurnState,
+    ToolCallContributor, ToolCallHead, ToolCallPendingConfirmation, ToolCallTarget, ToolInput,
+    TurnStarted, TurnState,
 };
 use agenthost_protocol::ids::{ClientId, PendingMessageId, TurnId};
 use agenthost_protocol::number::Millis;
@@ -11,6 +12,7 @@ use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::session::{SessionLifecycle, SessionState};
 
 use super::{check_message, check_name, from_user, input, several_directories, unknown};
+use crate::contents::ContentAddress;
 use crate::env::Env;
 use crate::refusal::Refusal;
 use crate::turns::elapsed;
@@ -253,11 +255,8 @@ fn confirm(
         }
         _ => return Err(not_waiting(&confirmed.target)),
     };
-    // Arguments that are kept elsewhere can't be rewritten from here (TOO-10).
-    let inline = !matches!(call.parameters.tool_input, Some(ToolInput::Referenced(_)));
-    let editable = call.question.editable == Some(true) && inline;
-    if confirmed.edited_tool_input.is_some() && !editable {
-        return Err(Refusal::Invalid("the arguments can't be edited".to_owned()));
+    if confirmed.edited_tool_input.is_some() {
+        editable(call)?;
     }
     if let Some(suggestion) = &confirmed.user_suggestion {
         from_user(suggestion)?;
@@ -285,6 +284,23 @@ fn confirm(
         confirmed.reason = Some(confirmed.reason.unwrap_or(CancellationReason::Denied));
     }
     Ok(())
+}
+
+/// Whether the arguments of a call may be edited, and the host can change them
+/// where they are (TOO-10).
+fn editable(call: &ToolCallPendingConfirmation) -> Result<(), Refusal> {
+    if call.question.editable != Some(true) {
+        return Err(Refusal::Invalid("the arguments can't be edited".to_owned()));
+    }
+    match &call.parameters.tool_input {
+        Some(ToolInput::Referenced(input))
+            if !matches!(ContentAddress::read(&input.uri), Some(Ok(_))) =>
+        {
+            let reason = "the arguments are kept elsewhere, and can't be edited from here";
+            Err(Refusal::Invalid(reason.to_owned()))
+        }
+        Some(ToolInput::Referenced(_) | ToolInput::Inline(_)) | None => Ok(()),
+    }
 }
 
 /// A client reports on calls that it carries out itself. Any client may give

@@ -81,6 +81,7 @@ fn configuration_is_not_lost() {
         "#,
         expect![[r#"
             c1 moveChat ahp-chat:/1 {"destination": {"kind": "newSession"}}
+                share content of s1 with ahp-session:/session-00000000000000000000000000000007
                 agent s1: close chat ahp-chat:/1
                 changes ahp-session:/session-00000000000000000000000000000007: mark start
                 agent ahp-session:/session-00000000000000000000000000000007: open

@@ -113,6 +113,7 @@ fn a_chat_goes_elsewhere() {
                 c1: root/sessionSummaryChanged {"changes":{"chats":[{"resource":"ahp-chat:/2","title":"","origin":{"kind":"user"},"status":1},{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":8},{"resource":"ahp-chat:/1","title":"","origin":{"kind":"user"},"status":1}]},"session":"s1"}
                 c1: in s1
             c1 moveChat ahp-chat:/1 {"destination": {"kind": "session", "session": "ahp-session:/s2"}}
+                share content of s1 with s2
                 agent s1: close chat ahp-chat:/1
                 c1: 17 s1 session/chatRemoved {"chat":"ahp-chat:/1"}
                 c1: 18 s2 session/chatAdded {"summary":{"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-05T09:00:00.000Z","origin":{"kind":"user"},"movable":true}}
@@ -124,6 +125,7 @@ fn a_chat_goes_elsewhere() {
             c1 moveChat ahp-chat:/1 {"destination": {"kind": "session", "session": "ahp-session:/s1"}}
                 c1: error -32004 a turn is in progress in `ahp-chat:/1`
             c1 moveChat ahp-chat:/2 {"destination": {"kind": "newSession"}}
+                share content of s1 with ahp-session:/session-0000000000000000000000000000001d
                 agent s1: close chat ahp-chat:/2
                 c1: 24 s1 session/chatRemoved {"chat":"ahp-chat:/2"}
                 c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"project":{"uri":"file:///a","displayName":"a"},"workingDirectories":["file:///a"],"annotations":{"resource":"ahp-session:/session-0000000000000000000000000000001d/annotations","annotationCount":0,"entryCount":0},"resource":"ahp-session:/session-0000000000000000000000000000001d","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"ahp-chat:/2","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"ahp-chat:/2"}}

@@ -82,6 +82,20 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                     shorten(&params)
                 )
             }
+            Effect::Ask {
+                connection,
+                request,
+                ..
+            } => {
+                let params = wire_json(request.as_ref());
+                assert_eq!(params["channel"], "ahp-root://");
+                format!(
+                    "{}: asked {} {}",
+                    name(connection),
+                    request.method(),
+                    params["uri"].as_str().unwrap()
+                )
+            }
             Effect::Close { connection } => format!("close {}", name(connection)),
             Effect::Agent {
                 session, command, ..
@@ -103,6 +117,12 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                 short(&errand.session),
                 render_changes(&errand.task)
             ),
+            Effect::KeepContent(kept) => format!("keep {:?} as {}", kept.text, kept.name),
+            Effect::ShareContent { from, to } => {
+                format!("share content of {} with {}", short(from), short(to))
+            }
+            // Every disposal does.
+            Effect::ForgetContent { .. } => continue,
             Effect::Unwatch { channel } => format!("unwatch {channel}"),
             Effect::UseFiles(errand) => {
                 let roots: Vec<_> = errand
@@ -135,6 +155,7 @@ fn render_later(input: &Input) -> String {
         Input::LookAgain { channel, .. } => {
             format!("look again at {}", shorten_text(channel.as_str()))
         }
+        Input::StillUnanswered { .. } => "await an answer".to_owned(),
         other => panic!("nobody waits for {other:?}"),
     }
 }
@@ -335,6 +356,10 @@ fn render_command(command: &AgentCommand) -> String {
             Attached::Turns(turns) => {
                 format!("attached {} with {} turns", short(resource), turns.len())
             }
+            Attached::Content(read) => {
+                format!("attached {resource} {:?} as {:?}", read.data, read.encoding)
+            }
+            Attached::Unreadable(reason) => format!("attached {resource} unread: {reason}"),
             Attached::Annotations(notes) => {
                 format!("attached {} with {} notes", short(resource), notes.len())
             }

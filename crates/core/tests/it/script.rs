@@ -7,6 +7,8 @@
 //! c1 starts TURN [in CHAT]          a turn, in the default chat of `s1` if not said
 //! c1 METHOD {params}                a request; the channel may stand before the params
 //! c1 unsubscribe CHANNEL
+//! c1 answers {result}              the oldest question of the host to it
+//! c1 refuses CODE                  the same, with an error
 //! c1 ! CHANNEL ACTION {payload}     dispatches an action
 //! agent SESSION [in CHAT] EVENT     an agent tells something: see the testkit
 //! grace CLIENT         restart         quiet         wait MS
@@ -17,6 +19,7 @@
 //!                      what came of the oldest look at files; or: failed REASON
 //! worktree FOLDER      the worktree of a session was made; or: failed REASON
 //! look                 the pause until the next look is over
+//! unanswered           the time to answer the oldest question is over
 //! ungranted            nobody granted the oldest request in time
 //! watching [REASON]    the oldest watch has begun, or could not
 //! changed WATCH FILE   a watch saw something
@@ -28,8 +31,8 @@
 //! chat, `root` for the host.
 
 use agenthost_core::{
-    Answer, ConnectionId, Effects, Failure, FileKind, FoundFile, Input, Received, TerminalEvent,
-    uris,
+    Answer, ConnectionId, Effects, Failure, FileKind, FoundFile, Input, RawAnswer, Received,
+    TerminalEvent, uris,
 };
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message, RpcError};
@@ -146,6 +149,10 @@ impl Runner<'_> {
                 let (channel, round) = self.world.looks.pop_back().unwrap();
                 self.world.step(Input::LookAgain { channel, round })
             }
+            "unanswered" => {
+                let (connection, id) = self.world.unanswered.pop_front().unwrap();
+                self.world.step(Input::StillUnanswered { connection, id })
+            }
             "ungranted" => {
                 let (connection, id) = self.world.grants.pop_front().unwrap();
                 self.world.step(Input::StillUngranted { connection, id })
@@ -218,6 +225,12 @@ impl Runner<'_> {
                 let start = json!({"turnId": turn, "startedAt": started, "message": message});
                 self.client(connection, &format!("! {chat} chat/turnStarted {start}"))
             }
+            "answers" => self.answer(connection, "result", &object(rest)),
+            "refuses" => {
+                let code: i64 = rest.parse().unwrap();
+                let error = json!({"code": code, "message": "not for you"});
+                self.answer(connection, "error", &error)
+            }
             "unsubscribe" => self.notify(connection, "unsubscribe", &json!({"channel": uri(rest)})),
             "!" => {
                 let (channel, rest) = word(rest);
@@ -245,6 +258,14 @@ impl Runner<'_> {
                 self.send(connection, &message)
             }
         }
+    }
+
+    /// Answers the oldest question to a client.
+    fn answer(&mut self, connection: ConnectionId, how: &str, what: &Json) -> Effects {
+        let asked = &mut self.world.asked;
+        let index = asked.iter().position(|(other, _)| *other == connection);
+        let (_, id) = asked.remove(index.unwrap()).unwrap();
+        self.send(connection, &json!({"jsonrpc": "2.0", "id": id, how: what}))
     }
 
     fn notify(&mut self, connection: ConnectionId, method: &str, params: &Json) -> Effects {
@@ -287,7 +308,10 @@ pub(crate) fn received(text: &str) -> Received {
             let notification = ClientNotification::decode(&call).unwrap();
             Received::Notification(Box::new(notification))
         }
-        Message::Response(_) => panic!("expected a request or a notification"),
+        Message::Response(response) => {
+            let outcome = response.outcome.map(|node| RawAnswer(node.to_json()));
+            Received::Response(response.id, Box::new(outcome))
+        }
     }
 }
 

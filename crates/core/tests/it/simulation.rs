@@ -8,6 +8,7 @@
 mod agents;
 mod dispatching;
 mod files;
+mod questions;
 
 use agenthost_core::agent::AgentEvent;
 use agenthost_core::{Answer, ConnectionId, Input};
@@ -128,6 +129,7 @@ impl Simulation {
         }
         self.finish_searches();
         self.look_at_files();
+        self.answer_question();
         for (connection, client) in &self.world.clients {
             assert!(
                 client.waiting.is_empty(),
@@ -143,6 +145,7 @@ impl Simulation {
         let connection = ConnectionId(self.next_connection);
         self.world.connect(connection, "me", None);
         self.initialize(connection, "the last");
+        self.end_questions();
         // Ending one may start the next of a queue, in another chat.
         let chats: Vec<_> = self.world.log.channels.keys().cloned().collect();
         for chat in chats {
@@ -386,7 +389,7 @@ impl Simulation {
             let chat = self.chance.pick(&["ahp-chat:/1", "ahp-chat:/2"]).unwrap();
             let mut params = json!({"channel": session, "chat": chat});
             if self.chance.chance(0.5) {
-                params["initialMessage"] = json!({"text": "do it", "origin": {"kind": "user"}});
+                params["initialMessage"] = self.message();
             }
             if self.chance.chance(0.4) {
                 let source = uri(self

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use agenthost_core::agent::AgentCommand;
 use agenthost_core::{
     Answer, ChangeErrand, Config, ConnectionId, Effect, Effects, Env, Extent, FileErrand,
     FileSearch, Host, Input, Need, Principal, Received, WatchErrand, Write,
@@ -15,7 +16,7 @@ use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::connection::Implementation;
-use agenthost_protocol::ids::{ProviderId, ServerSeq};
+use agenthost_protocol::ids::{ProviderId, ServerSeq, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::root::{
@@ -42,6 +43,11 @@ pub(crate) struct World {
     pub(crate) looks: VecDeque<(Uri, u64)>,
     pub(crate) grants: VecDeque<(ConnectionId, RequestId)>,
     pub(crate) awaited: VecDeque<(Uri, Arc<SessionInputRequest>)>,
+    /// What clients were asked, and whose time to answer is not over.
+    pub(crate) asked: VecDeque<(ConnectionId, RequestId)>,
+    pub(crate) unanswered: VecDeque<(ConnectionId, RequestId)>,
+    /// Turns that agents were told of, by chat.
+    pub(crate) told: BTreeSet<(Uri, TurnId)>,
     pub(crate) queues: Queues,
     pub(crate) verdicts: Verdicts,
     pub(crate) now: i64,
@@ -132,6 +138,9 @@ impl World {
             looks: VecDeque::new(),
             grants: VecDeque::new(),
             awaited: VecDeque::new(),
+            asked: VecDeque::new(),
+            unanswered: VecDeque::new(),
+            told: BTreeSet::new(),
             queues: Queues::default(),
             verdicts: Verdicts::default(),
             now: 1_767_603_600_000,
@@ -324,20 +333,38 @@ impl World {
                 Input::LookAgain { channel, round } => {
                     self.looks.push_back((channel.clone(), *round));
                 }
+                Input::StillUnanswered { connection, id } => {
+                    self.unanswered.push_back((*connection, id.clone()));
+                }
                 Input::StillUngranted { connection, id } => {
                     self.grants.push_back((*connection, id.clone()));
                 }
                 _ => {}
             },
+            Effect::Ask { connection, id, .. } => {
+                assert!(self.clients.contains_key(connection), "nobody is there");
+                let asked = (*connection, id.clone());
+                assert!(!self.asked.contains(&asked), "{asked:?} is used twice");
+                self.asked.push_back(asked);
+            }
             Effect::Notify { notification, to } => {
                 for connection in to {
                     let client = self.clients.get_mut(connection).unwrap();
                     client.listing.as_mut().unwrap().hear(notification);
                 }
             }
-            Effect::Agent { .. }
-            | Effect::Discarded { .. }
+            Effect::Agent { command, .. } => {
+                if let AgentCommand::Prompt { chat, turn, .. }
+                | AgentCommand::Resume { chat, turn } = &**command
+                {
+                    self.told.insert((chat.clone(), turn.clone()));
+                }
+            }
+            Effect::Discarded { .. }
             | Effect::Terminal { .. }
+            | Effect::KeepContent(_)
+            | Effect::ForgetContent { .. }
+            | Effect::ShareContent { .. }
             | Effect::Unwatch { .. } => {}
         }
     }
@@ -375,6 +402,8 @@ impl World {
         self.watches.clear();
         self.grants.clear();
         self.awaited.clear();
+        self.asked.clear();
+        self.unanswered.clear();
         self.host = Host::new(config(), self.log.remember());
         let mut all = Effects::default();
         self.take(Input::Started, &mut all);

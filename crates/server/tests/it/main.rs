@@ -12,6 +12,7 @@ mod gate;
 mod limits;
 mod official;
 mod raw;
+mod reverse;
 mod room;
 mod scripted;
 mod slow;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agenthost_core::{Answer, Failure, FileRequest};
+use agenthost_core::{Answer, Failure, FileRequest, SessionKey};
 use agenthost_protocol::changeset::ChangesetFile;
 use agenthost_protocol::common::{ContentRef, FileEdit, FileEditDiffStats, FileEditSide};
 use agenthost_protocol::ids::ChangesetFileId;
@@ -15,15 +15,14 @@ use super::git::Git;
 use super::repository::Repository;
 use super::{Changes, ChangesError, LOOKING};
 use crate::address::{escape, uri_of_raw};
-use crate::files::read::encode;
-use crate::files::{FileError, LARGEST};
+use crate::files::{FileError, LARGEST, encode};
 
 /// The scheme of what was in files.
 pub(super) const SCHEME: &str = "agenthost-git:/";
 
 /// Differences as clients see them.
 pub(super) fn describe(
-    key: &str,
+    key: &SessionKey,
     repositories: &[Repository],
     differences: Vec<Difference>,
 ) -> Result<Vec<ChangesetFile>, ChangesError> {
@@ -71,12 +70,21 @@ fn modes(difference: &Difference) -> Option<Box<agenthost_protocol::wire::Object
     Some(Box::new(meta.into_iter().collect()))
 }
 
-fn reference(key: &str, side: &Side, sizes: &BTreeMap<String, u64>, has_lines: bool) -> ContentRef {
+fn reference(
+    key: &SessionKey,
+    side: &Side,
+    sizes: &BTreeMap<String, u64>,
+    has_lines: bool,
+) -> ContentRef {
     let kind = if side.is_submodule() { "link-" } else { "" };
     let name = escape(&side.name);
     let binary = !has_lines;
     ContentRef {
-        uri: Uri::from(format!("{SCHEME}{key}/{kind}{}/{name}", side.object)),
+        uri: Uri::from(format!(
+            "{SCHEME}{}/{kind}{}/{name}",
+            key.as_str(),
+            side.object
+        )),
         size_hint: sizes.get(&side.object).copied(),
         content_type: binary.then(|| "application/octet-stream".to_owned()),
         nonce: Some(side.object.clone()),

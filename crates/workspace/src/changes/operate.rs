@@ -221,7 +221,10 @@ fn show_patch(
         .to_owned();
     let scheme = super::content::SCHEME;
     let content = ContentRef {
-        uri: Uri::from(format!("{scheme}{}/{object}/changes.patch", kept.key)),
+        uri: Uri::from(format!(
+            "{scheme}{}/{object}/changes.patch",
+            kept.key.as_str()
+        )),
         size_hint: Some(text.len() as u64),
         content_type: Some("text/x-diff".to_owned()),
         nonce: Some(object),

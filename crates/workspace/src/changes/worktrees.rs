@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use agenthost_core::{Worktree, WorktreeWish};
+use agenthost_core::{SessionKey, Worktree, WorktreeWish};
 use agenthost_protocol::uri::Uri;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -17,7 +17,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use super::git::Git;
-use super::{Changes, ChangesError, OPERATING, session_key};
+use super::{Changes, ChangesError, OPERATING, WORKTREES};
 use crate::address::{path_of, uri_of, uri_of_raw};
 use crate::files::LARGEST;
 
@@ -80,8 +80,8 @@ impl Changes {
                 "the folder is in no git repository: it can have no worktree",
             ));
         }
-        let key = session_key(session);
-        let short = key.get(..8).unwrap_or_default();
+        let key = SessionKey::of(session);
+        let short = key.as_str().get(..8).unwrap_or_default();
         let name = wish
             .name
             .clone()
@@ -169,7 +169,7 @@ impl Changes {
     ///
     /// If it can't be seen what is in it. Then it stays.
     pub fn drop_worktree(&self, session: &Uri) -> Result<Leftover, ChangesError> {
-        let parent = self.worktree_of(&session_key(session));
+        let parent = self.worktree_of(&SessionKey::of(session));
         let Some(place) = only_folder(&parent)? else {
             return Ok(Leftover::Nothing);
         };
@@ -201,8 +201,8 @@ impl Changes {
         Ok(Leftover::Nothing)
     }
 
-    fn worktree_of(&self, key: &str) -> PathBuf {
-        self.directory.join("worktrees").join(key)
+    fn worktree_of(&self, key: &SessionKey) -> PathBuf {
+        self.directory.join(WORKTREES).join(key.as_str())
     }
 }
 

@@ -7,6 +7,7 @@
 )]
 
 mod changes;
+mod contents;
 mod escape;
 mod files;
 mod find;

@@ -107,7 +107,7 @@ impl Simulation {
         }
         for field in ["message", "draft"] {
             if action.get(field).is_some() && self.chance.chance(0.9) {
-                action[field] = json!({"text": "do it", "origin": {"kind": "user"}});
+                action[field] = self.message();
             }
         }
         if name == "chat/turnStarted" && self.chance.chance(0.9) {

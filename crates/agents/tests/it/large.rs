@@ -1,0 +1,117 @@
+//! Tool results that are too large for a state.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agenthost_agents::{Agent, Agents, Session, SessionFuture};
+use agenthost_core::Input;
+use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_protocol::chat::{ChatAction, ToolCallComplete, ToolResultContent, ToolResultText};
+use agenthost_protocol::root::AgentInfo;
+use agenthost_protocol::wire;
+use agenthost_workspace::{Contents, LARGEST};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use crate::bench::{chat, session};
+
+/// Tells what it is given, and no more.
+struct Teller(AgentEvent);
+
+impl Agent for Teller {
+    fn info(&self) -> AgentInfo {
+        AgentInfo::new("teller", "Teller", "")
+    }
+
+    fn work(&self, mut session: Session) -> SessionFuture {
+        let event = self.0.clone();
+        Box::pin(async move {
+            session.events.send(event).await?;
+            while session.commands.recv().await.is_some() {}
+            Ok(())
+        })
+    }
+}
+
+/// What the host hears of a result with these texts.
+async fn told(contents: Option<Arc<Contents>>, texts: &[&str]) -> Vec<ToolResultContent> {
+    let result = json!({"success": true, "pastTenseMessage": "Did it"});
+    let complete = json!({"turnId": "t", "toolCallId": "c", "result": result});
+    let mut complete: ToolCallComplete = wire::from_str(&complete.to_string()).unwrap();
+    let block = |text: &&str| {
+        let text = (*text).to_owned();
+        ToolResultContent::Text(ToolResultText { text })
+    };
+    complete.result.content = Some(texts.iter().map(block).collect());
+    let teller = Teller(AgentEvent::Chat {
+        chat: chat(),
+        action: Box::new(ChatAction::ToolCallComplete(Box::new(complete))),
+    });
+    let (sender, mut inputs) = mpsc::channel(4);
+    let mut agents = Agents::new(sender);
+    if let Some(contents) = contents {
+        agents.put_aside_in(contents);
+    }
+    let provider = teller.info().provider;
+    agents.add(Arc::new(teller));
+    let open = AgentCommand::Open {
+        directories: Vec::new(),
+        config: None,
+    };
+    assert!(agents.command(&session(), &provider, open).is_none());
+    let heard = tokio::time::timeout(Duration::from_secs(20), inputs.recv());
+    let Some(Input::Agent { event, .. }) = heard.await.unwrap() else {
+        panic!("an agent tells something");
+    };
+    let AgentEvent::Chat { action, .. } = event else {
+        panic!("it is about a chat");
+    };
+    let ChatAction::ToolCallComplete(complete) = *action else {
+        panic!("it is the result");
+    };
+    complete.result.content.unwrap()
+}
+
+fn text(block: &ToolResultContent) -> &str {
+    match block {
+        ToolResultContent::Text(text) => &text.text,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// PRT-4: the beginning stays, and says where the whole is.
+#[tokio::test]
+async fn long_texts_are_put_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let contents = Arc::new(Contents::open(folder.path()).unwrap());
+    let long = "é".repeat(40_000);
+    let short = "x".repeat(64 * 1024);
+    let heard = told(Some(Arc::clone(&contents)), &[&short, &long]).await;
+    assert_eq!(heard.len(), 3);
+    assert_eq!(text(&heard[0]), short);
+    assert_eq!(text(&heard[1]), "é".repeat(2_048));
+    let ToolResultContent::Resource(kept) = &heard[2] else {
+        panic!("{:?}", heard[2]);
+    };
+    assert_eq!(kept.size_hint, Some(80_000));
+    assert_eq!(contents.read(&kept.uri, None).unwrap().data, long);
+    // Without a place for it, it stays where it is.
+    let heard = told(None, &[&long]).await;
+    assert_eq!(text(&heard[0]), long);
+}
+
+/// What can't be kept is said to be gone.
+#[tokio::test]
+async fn what_is_lost_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("content");
+    let contents = Arc::new(Contents::open(&place).unwrap());
+    let huge = "x".repeat(usize::try_from(LARGEST).unwrap() + 7);
+    let heard = told(Some(Arc::clone(&contents)), &[&huge]).await;
+    assert_eq!(heard.len(), 3);
+    assert_eq!(text(&heard[2]), "(The last 7 bytes were too many)");
+    std::fs::remove_dir_all(&place).unwrap();
+    let heard = told(Some(contents), &[&"x".repeat(70_000)]).await;
+    assert_eq!(heard.len(), 2);
+    assert!(text(&heard[1]).starts_with("(The rest is lost: keep content: "));
+}

@@ -1,0 +1,259 @@
+//! Content that the host keeps itself, and its addresses.
+//!
+//! What is too large for a state is kept beside it, under an address that says
+//! what it is: `agenthost-content:/<session>/<sha-256>/<file name>` (PRT-4). So
+//! content never changes, and the same content is kept once. Whoever may read a
+//! session may read its content (RES-15): every client, as of now.
+
+use agenthost_protocol::chat::{
+    ChatAction, ToolCall, ToolCallConfirmed, ToolCallQuestion, ToolCallReady, ToolCallTarget,
+    ToolInput,
+};
+use agenthost_protocol::common::ContentRef;
+use agenthost_protocol::uri::Uri;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use sha2::{Digest, Sha256};
+
+use crate::effect::{Effect, Effects};
+use crate::host::Host;
+
+/// The scheme of the addresses.
+pub(crate) const SCHEME: &str = "agenthost-content";
+
+/// Hex digits of a session in an address.
+const KEY: usize = 32;
+
+/// Hex digits of a hash.
+const HASH: usize = 64;
+
+/// Longest name of a content, in bytes.
+const NAME: usize = 200;
+
+/// What stands in an address as it is.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
+/// Endings of names, and what such files are.
+const TYPES: &[(&str, &str)] = &[
+    ("css", "text/css"),
+    ("csv", "text/csv"),
+    ("diff", "text/x-diff"),
+    ("gif", "image/gif"),
+    ("htm", "text/html"),
+    ("html", "text/html"),
+    ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"),
+    ("js", "text/javascript"),
+    ("json", "application/json"),
+    ("log", "text/plain"),
+    ("md", "text/markdown"),
+    ("patch", "text/x-diff"),
+    ("pdf", "application/pdf"),
+    ("png", "image/png"),
+    ("svg", "image/svg+xml"),
+    ("txt", "text/plain"),
+    ("webp", "image/webp"),
+    ("xml", "application/xml"),
+    ("zip", "application/zip"),
+];
+
+/// What a session is called in addresses of its content: hex digits and
+/// nothing else, so that it is good as a name of a folder.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionKey(String);
+
+impl SessionKey {
+    /// The key of a session.
+    pub fn of(session: &Uri) -> Self {
+        let mut key = hash(session.as_str().as_bytes());
+        key.truncate(KEY);
+        SessionKey(key)
+    }
+
+    /// Its digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The address of a content, taken apart. Its parts are what they have to be:
+/// there is no other way to get one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContentAddress {
+    session: SessionKey,
+    hash: String,
+    name: String,
+}
+
+/// An address of this kind that was not made by the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this is not an address of content that the host keeps")]
+pub struct MalformedAddress;
+
+impl ContentAddress {
+    /// The address of a content. The name is for people, and says what it is.
+    pub fn of(session: &SessionKey, bytes: &[u8], name: &str) -> Self {
+        let plain = name.replace(|c: char| c == '/' || c == '\\' || c.is_control(), "_");
+        let short = plain.get(..plain.floor_char_boundary(NAME));
+        let name = short.filter(|name| is_name(name)).unwrap_or("content");
+        ContentAddress {
+            session: session.clone(),
+            hash: hash(bytes),
+            name: name.to_owned(),
+        }
+    }
+
+    /// Takes an address apart; `None` if it is of another kind.
+    pub fn read(uri: &Uri) -> Option<Result<Self, MalformedAddress>> {
+        let (scheme, rest) = uri.as_str().split_once(':')?;
+        scheme
+            .eq_ignore_ascii_case(SCHEME)
+            .then(|| Self::read_parts(rest).ok_or(MalformedAddress))
+    }
+
+    fn read_parts(rest: &str) -> Option<Self> {
+        let mut parts = rest.strip_prefix('/')?.split('/');
+        let (key, hash, name) = (parts.next()?, parts.next()?, parts.next()?);
+        let name = percent_decode_str(name).decode_utf8().ok()?;
+        let digits = is_hex(key, KEY) && is_hex(hash, HASH);
+        let checked = digits && is_name(&name) && parts.next().is_none();
+        checked.then(|| ContentAddress {
+            session: SessionKey(key.to_owned()),
+            hash: hash.to_owned(),
+            name: name.into_owned(),
+        })
+    }
+
+    /// The session that it belongs to.
+    pub fn session(&self) -> &SessionKey {
+        &self.session
+    }
+
+    /// The hash of the content, in hex digits.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// What kind of content it is, by its name.
+    pub fn content_type(&self) -> Option<&'static str> {
+        let (_, ending) = self.name.rsplit_once('.')?;
+        let ending = ending.to_ascii_lowercase();
+        let known = TYPES.iter().find(|(known, _)| *known == ending);
+        known.map(|(_, content_type)| *content_type)
+    }
+
+    /// The address as the wire has it.
+    pub fn uri(&self) -> Uri {
+        let (key, hash) = (self.session.as_str(), &self.hash);
+        let name = utf8_percent_encode(&self.name, ESCAPED);
+        Uri::from(format!("{SCHEME}:/{key}/{hash}/{name}"))
+    }
+
+    /// What a state has in the place of a content of this size.
+    pub fn reference(&self, size: usize) -> ContentRef {
+        ContentRef {
+            uri: self.uri(),
+            size_hint: Some(size as u64),
+            content_type: self.content_type().map(str::to_owned),
+            nonce: Some(self.hash.clone()),
+        }
+    }
+}
+
+/// Text to keep.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KeptText {
+    /// The session.
+    pub session: SessionKey,
+    /// A name for it.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+/// Shows how much, not what.
+impl std::fmt::Debug for KeptText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KeptText")
+            .field("name", &self.name)
+            .field("bytes", &self.text.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Host {
+    /// Arguments that the host keeps are written before anyone hears that they
+    /// were edited (TOO-10). What is kept never changes, so the call refers to
+    /// something else from now on.
+    pub(crate) fn keep_edited_input(
+        &mut self,
+        chat: &Uri,
+        confirmed: &ToolCallConfirmed,
+        out: &mut Effects,
+    ) {
+        let edited = confirmed.edited_tool_input.as_ref();
+        let Some(edited) = edited.filter(|_| confirmed.approved) else {
+            return;
+        };
+        let target = &confirmed.target;
+        let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
+        let call = turn.and_then(|turn| turn.response_parts.call(target.tool_call_id.as_str()));
+        let Some(ToolCall::PendingConfirmation(call)) = call else {
+            return;
+        };
+        let Some(ToolInput::Referenced(before)) = &call.parameters.tool_input else {
+            return;
+        };
+        let (Some(Ok(before)), Some(session)) =
+            (ContentAddress::read(&before.uri), self.owner(chat))
+        else {
+            return;
+        };
+        let session = SessionKey::of(session);
+        let address = ContentAddress::of(&session, edited.as_bytes(), &before.name);
+        let ready = ToolCallReady {
+            target: ToolCallTarget {
+                turn_id: target.turn_id.clone(),
+                tool_call_id: target.tool_call_id.clone(),
+                meta: None,
+            },
+            contributor: None,
+            intention: None,
+            invocation_message: call.parameters.invocation_message.clone(),
+            tool_input: Some(ToolInput::Referenced(address.reference(edited.len()))),
+            // What is not said again stays as it was (TOO-6).
+            question: ToolCallQuestion::default(),
+            confirmed: None,
+        };
+        out.push(Effect::KeepContent(Box::new(KeptText {
+            session,
+            name: before.name,
+            text: edited.clone(),
+        })));
+        self.originate(chat, ChatAction::ToolCallReady(Box::new(ready)), out);
+    }
+}
+
+/// Whether an address is one of content that the host keeps.
+pub(crate) fn is_kept(uri: &Uri) -> bool {
+    ContentAddress::read(uri).is_some()
+}
+
+fn hash(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn is_hex(text: &str, length: usize) -> bool {
+    let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    text.len() == length && text.bytes().all(digit)
+}
+
+/// Whether a name is that of a file, and of nothing else.
+fn is_name(name: &str) -> bool {
+    let bad = |c: char| c == '/' || c == '\\' || c.is_control();
+    !name.is_empty() && name.len() <= NAME && name != "." && name != ".." && !name.contains(bad)
+}

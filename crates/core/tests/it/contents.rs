@@ -1,0 +1,140 @@
+//! Content that the host keeps: its addresses, and arguments of tool calls.
+
+use agenthost_core::{ContentAddress, Effect, SessionKey};
+use agenthost_protocol::uri::Uri;
+use expect_test::expect;
+
+use crate::script::{check, run, uri};
+use crate::world::World;
+
+/// TOO-10, TOO-11: arguments that the host keeps are written before anyone
+/// hears that they were edited, and the agent runs with the new ones.
+#[test]
+fn arguments_that_the_host_keeps_can_be_edited() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 subscribe s1.chat
+        - c1 starts t
+        - agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "c", "toolName": "sh", "displayName": "Shell"}
+        - agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "c", "invocationMessage": "Run it", "editable": true, "options": [{"id": "once", "label": "Once", "kind": "approve"}], "toolInput": {"uri": "agenthost-content:/00112233445566778899aabbccddeeff/00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff/args.json", "nonce": "1"}}
+        c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": true, "selectedOptionId": "once", "editedToolInput": "{}"}
+        "#,
+        expect![[r#"
+            c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": true, "selectedOptionId": "once", "editedToolInput": "{}"}
+                keep "{}" as args.json
+                c1: 10 s1.chat chat/toolCallReady {"toolInput":{"uri":"agenthost-content:/43acf4f51e7901f492f09ca969467e3b/44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a/args.json","sizeHint":2,"contentType":"application/json","nonce":"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"},"turnId":"t","toolCallId":"c","invocationMessage":"Run it"}
+                c1: 11 s1.chat by a chat/toolCallConfirmed {"selectedOptionId":"once","turnId":"t","toolCallId":"c","approved":true,"confirmed":"user-action","editedToolInput":"{}"}
+                agent s1: decide c Approved { option: Some("once"), edited_input: Some("{}") }
+        "#]],
+    );
+}
+
+/// TOO-10: what is kept elsewhere can't be edited, nor what was not offered,
+/// and a refusal keeps nothing.
+#[test]
+fn other_arguments_are_not_edited() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 starts t
+        - agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "c", "toolName": "sh", "displayName": "Shell"}
+        - agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "c", "invocationMessage": "Run it", "editable": true, "toolInput": {"uri": "file:///args.json"}}
+        c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": true, "editedToolInput": "{}"}
+        - agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "c", "invocationMessage": "Run it", "toolInput": {"uri": "agenthost-content:/../../etc/passwd"}}
+        c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": true, "editedToolInput": "{}"}
+        - agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "c", "invocationMessage": "Run it", "editable": false, "toolInput": {"uri": "agenthost-content:/00112233445566778899aabbccddeeff/00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff/args.json"}}
+        c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": true, "editedToolInput": "{}"}
+        - agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "c", "invocationMessage": "Run it", "editable": true}
+        c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": false, "editedToolInput": "{}"}
+        "#,
+        expect![[r#"
+            c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": true, "editedToolInput": "{}"}
+                c1: 10 rejected: the arguments are kept elsewhere, and can't be edited from here
+            c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": true, "editedToolInput": "{}"}
+                c1: 13 rejected: the arguments are kept elsewhere, and can't be edited from here
+            c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": true, "editedToolInput": "{}"}
+                c1: 16 rejected: the arguments can't be edited
+            c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": false, "editedToolInput": "{}"}
+                agent s1: decide c Denied { reason: Denied, suggestion: None }
+        "#]],
+    );
+}
+
+/// What is kept is read by errands like any file, and nothing can be granted.
+#[test]
+fn content_that_is_kept_is_for_reading() {
+    check(
+        r#"
+        - c1 joins a
+        c1 resourceRead {"uri": "agenthost-content:/1/2/3"}
+        c1 resourceRequest {"uri": "agenthost-content:/1/2/3", "write": true}
+        c1 createResourceWatch {"uri": "agenthost-content:/1/2/3"}
+        c1 createSession agenthost-content:/1/2/3
+        "#,
+        expect![[r#"
+            c1 resourceRead {"uri": "agenthost-content:/1/2/3"}
+                files in []
+            c1 resourceRequest {"uri": "agenthost-content:/1/2/3", "write": true}
+                c1: error -32009 `agenthost-content:/1/2/3` is content that the host keeps as it is: it can be read, and nothing else
+            c1 createResourceWatch {"uri": "agenthost-content:/1/2/3"}
+                c1: error -32009 `agenthost-content:/1/2/3` is content that the host keeps as it is: it can be read, and nothing else
+            c1 createSession agenthost-content:/1/2/3
+                c1: error -32602 `agenthost-content:/1/2/3` is not an address of ahp-session
+        "#]],
+    );
+}
+
+/// A session's content goes with it.
+#[test]
+fn content_is_forgotten_with_its_session() {
+    let mut world = World::new();
+    run(&mut world, "c1 joins a\nc1 opens s1");
+    let request = r#"{"jsonrpc":"2.0","id":99,"method":"disposeSession","params":{"channel":"ahp-session:/s1"}}"#;
+    let effects = world.step(agenthost_core::Input::Received {
+        connection: agenthost_core::ConnectionId(1),
+        message: crate::script::received(request),
+    });
+    let forgets = |effect: &Effect| matches!(effect, Effect::ForgetContent { session } if *session == uri("s1"));
+    assert_eq!(effects.effects.iter().filter(|one| forgets(one)).count(), 1);
+}
+
+#[test]
+fn addresses_are_what_the_host_made_or_nothing() {
+    let session = SessionKey::of(&uri("s1"));
+    let address = ContentAddress::of(&session, b"hello", "a b.TXT");
+    expect!["agenthost-content:/43acf4f51e7901f492f09ca969467e3b/2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824/a%20b.TXT"]
+        .assert_eq(address.uri().as_str());
+    assert_eq!(address.content_type(), Some("text/plain"));
+    assert_eq!(ContentAddress::read(&address.uri()), Some(Ok(address)));
+    for name in ["", ".", "..", "a/b", "../x", "\0", &"x".repeat(1_000), "ü"] {
+        let made = ContentAddress::of(&session, b"", name);
+        assert_eq!(ContentAddress::read(&made.uri()), Some(Ok(made)), "{name}");
+    }
+    assert_eq!(ContentAddress::read(&uri("file:///x")), None);
+    let (key, hash) = ("0".repeat(32), "0".repeat(64));
+    let (long, upper) = ("0".repeat(65), "A".repeat(32));
+    for rest in [
+        String::new(),
+        "/".to_owned(),
+        format!("/{key}/{hash}"),
+        format!("/{key}/{hash}/"),
+        format!("/{key}/{hash}/.."),
+        format!("/{key}/{hash}/%2e%2e"),
+        format!("/{key}/{hash}/a%2fb"),
+        format!("/{key}/{hash}/%ff"),
+        format!("/{key}/{hash}/a%00"),
+        format!("/{key}/{hash}/a/b"),
+        format!("//{key}/{hash}/a"),
+        format!("/{key}/{long}/a"),
+        format!("/{upper}/{hash}/a"),
+        format!("/{hash}/{key}/a"),
+        format!("/../{hash}/a"),
+        format!("{key}/{hash}/a"),
+    ] {
+        let uri = Uri::from(format!("agenthost-content:{rest}"));
+        assert!(matches!(ContentAddress::read(&uri), Some(Err(_))), "{uri}");
+    }
+}

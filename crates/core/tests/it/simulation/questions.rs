@@ -1,0 +1,74 @@
+//! Clients that are asked something: they answer, refuse, talk nonsense, or
+//! stay silent.
+
+use agenthost_protocol::chat::MessageKind;
+
+use super::*;
+
+impl Simulation {
+    /// A message that may refer to what only its sender has.
+    pub(super) fn message(&mut self) -> Json {
+        let mut message = json!({"text": "do it", "origin": {"kind": "user"}});
+        if self.chance.chance(0.3) {
+            let count = self.chance.rng.usize(1..4);
+            let one = |index| json!({"type": "resource", "label": "x", "uri": format!("virtual:/{index}")});
+            message["attachments"] = (0..count).map(one).collect();
+        }
+        message
+    }
+
+    /// Somebody may answer what it was asked, or its time is over, in any
+    /// order, also twice.
+    pub(super) fn answer_question(&mut self) {
+        let asked = self.world.asked.make_contiguous();
+        let Some((connection, id)) = self.chance.pick(asked).cloned() else {
+            return;
+        };
+        let found = json!({"data": "content", "encoding": "utf-8"});
+        let (how, what) = match self.chance.rng.u32(0..10) {
+            0..2 => ("result", found),
+            2 => ("result", json!({})),
+            3 => ("result", json!([1])),
+            4 => ("error", json!({"code": -32009, "message": "no"})),
+            5 => ("error", json!({"code": -32601, "message": "what?"})),
+            6 => return self.end_question(),
+            _ => return,
+        };
+        if self.chance.chance(0.9) {
+            self.world.asked.retain(|(_, other)| *other != id);
+        }
+        // Who has left says nothing, and a stranger may say anything.
+        let stranger = self.connection().filter(|_| self.chance.chance(0.1));
+        let connection = stranger.unwrap_or(connection);
+        if self.world.clients.contains_key(&connection) {
+            let message = json!({"jsonrpc": "2.0", "id": id, how: what});
+            self.world.step(Input::Received {
+                connection,
+                message: received(&message.to_string()),
+            });
+        }
+    }
+
+    /// Whatever clients did, when all that they were asked is over every turn
+    /// that runs is known to its agent.
+    pub(super) fn end_questions(&mut self) {
+        while !self.world.unanswered.is_empty() {
+            self.end_question();
+        }
+        for (chat, state) in &self.world.log.channels {
+            if let ChannelState::Chat(state) = state
+                && let Some(turn) = &state.active_turn
+                && turn.message.origin.kind == MessageKind::User
+            {
+                let told = (chat.clone(), turn.id.clone());
+                assert!(self.world.told.contains(&told), "{told:?} goes nowhere");
+            }
+        }
+    }
+
+    fn end_question(&mut self) {
+        if let Some((connection, id)) = self.world.unanswered.pop_front() {
+            self.world.step(Input::StillUnanswered { connection, id });
+        }
+    }
+}

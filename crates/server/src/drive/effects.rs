@@ -1,0 +1,125 @@
+//! What comes of a step: the world hears of it.
+
+use agenthost_core::{Answer, ConnectionId, Effect, Input};
+use agenthost_protocol::action::ActionEnvelope;
+use agenthost_protocol::ids::ServerSeq;
+use agenthost_protocol::rpc::{RequestId, encode};
+use agenthost_protocol::uri::Uri;
+use agenthost_store::StoreError;
+use axum::extract::ws::Utf8Bytes;
+
+use super::Driver;
+use crate::encode::{Encoded, text, utf8};
+use crate::outbox::{Closing, Outgoing};
+
+impl Driver {
+    /// Does one thing. What the host has to know at once comes back.
+    pub(super) fn effect(&mut self, effect: Effect) -> Result<Option<Input>, StoreError> {
+        match effect {
+            Effect::Reply {
+                connection,
+                id,
+                answer,
+            } => {
+                let outgoing = match answer {
+                    Err(error) => text(encode::failure(&id, &error))?,
+                    Ok(Answer::Replay {
+                        after,
+                        until,
+                        channels,
+                        missing,
+                    }) => self.replay(&id, after, until, &channels, &missing)?,
+                    Ok(answer) => Outgoing::Answer(id, Box::new(answer)),
+                };
+                self.deliveries.send(connection, outgoing)?;
+            }
+            Effect::Publish { envelope, to } => {
+                let text = self.action_text(&envelope)?;
+                self.deliveries.publish(&envelope, &to, &text)?;
+            }
+            Effect::Notify { notification, to } => {
+                let encoded = encode::notification(notification.method(), &*notification);
+                let text = utf8(encoded)?;
+                for connection in to {
+                    self.deliveries
+                        .send(connection, Outgoing::Text(text.clone()))?;
+                }
+            }
+            Effect::Show {
+                connection,
+                envelope,
+            } => self.say(connection, encode::notification("action", &*envelope))?,
+            Effect::Reject {
+                connection,
+                rejection,
+            } => self.say(connection, encode::notification("action", &*rejection))?,
+            Effect::Ask {
+                connection,
+                id,
+                request,
+            } => self.say(
+                connection,
+                encode::request(&id, request.method(), &*request),
+            )?,
+            Effect::Close { connection } => {
+                self.deliveries
+                    .send(connection, Outgoing::Close(Closing::Done))?;
+            }
+            Effect::Agent {
+                session,
+                provider,
+                command,
+            } => {
+                let now = self.later.surveys.hold(&session, &provider, command);
+                return Ok(now.and_then(|now| self.agents.command(&session, &provider, *now)));
+            }
+            Effect::Discarded {
+                channel,
+                action,
+                reason,
+            } => {
+                tracing::warn!(%channel, action, reason, "an action was discarded");
+            }
+            Effect::Terminal { terminal, command } => {
+                return Ok(self.later.terminal(terminal, *command));
+            }
+            Effect::Changes(errand) => self.later.surveys.begin(*errand),
+            Effect::KeepContent(kept) => self.later.keep(&kept),
+            Effect::ShareContent { from, to } => self.later.share_content(&from, &to),
+            Effect::ForgetContent { session } => self.later.forget_content(&session),
+            Effect::Watch(errand) => self.later.watch(errand),
+            Effect::Unwatch { channel } => self.later.unwatch(&channel),
+            Effect::UseFiles(errand) => return Ok(self.later.use_files(errand)),
+            Effect::FindFiles(search) => return Ok(self.later.find(search)),
+            Effect::Later { after, input } => self.later.after(after, *input),
+        }
+        Ok(None)
+    }
+
+    /// Sends one connection what is for nobody else.
+    fn say(&mut self, to: ConnectionId, encoded: Encoded) -> Result<(), StoreError> {
+        Ok(self.deliveries.send(to, text(encoded)?)?)
+    }
+
+    /// An action as the log has it. It is in the log, or it would not be here.
+    fn action_text(&self, envelope: &ActionEnvelope) -> Result<Utf8Bytes, StoreError> {
+        let seq = envelope.server_seq;
+        let logged = self.appended.iter().find_map(|batch| batch.envelope(seq));
+        match logged {
+            Some(text) => Ok(encode::notification_of("action", text).into()),
+            None => utf8(encode::notification("action", envelope)),
+        }
+    }
+
+    fn replay(
+        &self,
+        id: &RequestId,
+        after: ServerSeq,
+        until: ServerSeq,
+        channels: &[Uri],
+        missing: &[Uri],
+    ) -> Result<Outgoing, StoreError> {
+        let envelopes = self.store.replay(after, until, channels)?;
+        text(crate::encode::replay(id, envelopes, missing))
+    }
+}

@@ -1,0 +1,130 @@
+//! What the host asks its clients, to the official client and to worse ones.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agenthost_server::{Server, serve};
+use agenthost_testkit::ScriptedAgent;
+use ahp::Client;
+use serde_json::{Value, json};
+
+use crate::raw::Raw;
+use crate::room::{Mirror, SESSION, chat_uri, config, create_session, dispatch, join};
+
+async fn start(directory: &Path, agent: &ScriptedAgent) -> Server {
+    let mut config = config(directory);
+    config.agents = vec![Arc::new(agent.clone())];
+    serve(config).await.unwrap()
+}
+
+/// A turn whose message refers to what only its client has.
+fn turn(id: &str) -> Value {
+    let attachment = json!({"type": "resource", "label": "x", "uri": "virtual:/x"});
+    let message =
+        json!({"text": "say hi", "origin": {"kind": "user"}, "attachments": [attachment]});
+    json!({
+        "type": "chat/turnStarted", "turnId": id, "startedAt": "2026-01-05T09:00:00Z",
+        "message": message,
+    })
+}
+
+/// What an agent heard of what a message refers to, once the turn is over.
+fn attached(agent: &ScriptedAgent) -> String {
+    let heard = agent.heard();
+    let last = heard.iter().rev().find(|line| line.starts_with("Attached"));
+    last.unwrap_or_else(|| panic!("{heard:?}")).clone()
+}
+
+async fn play(client: &Client, mirror: &mut Mirror, id: &str) {
+    dispatch(client, turn(id)).await;
+    mirror.until_end().await;
+}
+
+/// RPC-12, RPC-14, RES-1: the official client answers that it serves nothing,
+/// or what it serves.
+#[tokio::test]
+async fn the_official_client_is_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let agent = ScriptedAgent::default();
+    let server = start(directory.path(), &agent).await;
+    let client = join(&server, "one").await;
+    create_session(&client).await;
+    let mut mirror = Mirror::open(&client).await;
+
+    // At once: a request that it took for something else would time out.
+    let unserved = play(&client, &mut mirror, "t1");
+    let unserved = tokio::time::timeout(Duration::from_secs(8), unserved);
+    unserved.await.unwrap();
+    let heard = attached(&agent);
+    assert!(heard.contains("does not serve"), "{heard}");
+
+    client.set_server_request_handler(|method, params| async move {
+        assert_eq!(method, "resourceRead");
+        assert_eq!(
+            params,
+            json!({"channel": "ahp-root://", "uri": "virtual:/x"})
+        );
+        Ok(json!({"data": "hello", "encoding": "utf-8", "contentType": "text/plain"}))
+    });
+    play(&client, &mut mirror, "t2").await;
+    let heard = attached(&agent);
+    assert!(heard.contains("bytes: 5"), "{heard}");
+    server.stop().await.unwrap();
+}
+
+/// An answer is never answered, however wrong it is, and one that nobody asked
+/// for changes nothing.
+#[tokio::test]
+async fn answers_that_make_no_sense_are_taken_for_failures() {
+    let directory = tempfile::tempdir().unwrap();
+    let agent = ScriptedAgent::default();
+    let server = start(directory.path(), &agent).await;
+    let mut raw = Raw::connect(&server).await;
+    let hello = json!({"channel": "ahp-root://", "clientId": "a", "protocolVersions": ["1.0.0"]});
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
+    raw.ask(&hello.to_string()).await;
+    let create = json!({"jsonrpc": "2.0", "id": 2, "method": "createSession", "params": {"channel": SESSION}});
+    raw.ask(&create.to_string()).await;
+    let subscribe =
+        json!({"jsonrpc": "2.0", "id": 3, "method": "subscribe", "params": {"channel": SESSION}});
+    let mut heard = raw.ask(&subscribe.to_string()).await;
+    while heard["result"]["snapshot"]["state"]["lifecycle"] != "ready"
+        && heard["params"]["action"]["type"] != "session/ready"
+    {
+        heard = raw.hear().await.unwrap();
+    }
+    let subscribe = json!({"jsonrpc": "2.0", "id": 4, "method": "subscribe", "params": {"channel": chat_uri()}});
+    raw.say(&subscribe.to_string()).await;
+    for answer in [
+        r#""result": {"data": []}"#,
+        r#""result": 1, "error": {"code": 1, "message": "both"}"#,
+        r#""error": "nothing""#,
+    ] {
+        let params = json!({"channel": chat_uri(), "clientSeq": 1, "action": turn(&answer.replace('"', ""))});
+        let start = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
+        raw.say(&start.to_string()).await;
+        let asked = loop {
+            let heard = raw.hear().await.unwrap();
+            if heard["method"] == "resourceRead" {
+                break heard;
+            }
+        };
+        raw.say(r#"{"jsonrpc": "2.0", "id": 99, "result": {}}"#)
+            .await;
+        let answer = format!(r#"{{"jsonrpc": "2.0", "id": {}, {answer}}}"#, asked["id"]);
+        raw.say(&answer).await;
+        raw.say(r#"{"jsonrpc": "2.0", "id": "p", "method": "ping"}"#)
+            .await;
+        let (mut answered, mut over) = (false, false);
+        while !(answered && over) {
+            let heard = raw.hear().await.unwrap();
+            assert!(heard.get("error").is_none(), "{heard}");
+            answered |= heard["id"] == "p";
+            over |= heard["params"]["action"]["type"] == "chat/turnComplete";
+        }
+        let heard = attached(&agent);
+        assert!(heard.contains("Unreadable"), "{heard}");
+    }
+    server.stop().await.unwrap();
+}

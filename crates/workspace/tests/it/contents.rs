@@ -1,0 +1,193 @@
+//! Content that the host keeps.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::sync::Arc;
+
+use agenthost_core::{Answer, ContentAddress, Failure, FileRequest, SessionKey};
+use agenthost_protocol::resource::ContentEncoding;
+use agenthost_protocol::rpc::RpcError;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire;
+use agenthost_workspace::{ContentError, Contents, FileError, Files, LARGEST};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+fn key(session: &str) -> SessionKey {
+    SessionKey::of(&Uri::from(session))
+}
+
+fn request<T: wire::Wire>(mut params: Value) -> T {
+    params["channel"] = json!("ahp-root://");
+    wire::from_str(&params.to_string()).unwrap()
+}
+
+/// PRT-4: kept once, by what it is, for nobody else on the machine to read;
+/// read again after a restart.
+#[test]
+fn content_is_kept_once_and_stays() {
+    let folder = TempDir::new().unwrap();
+    let place = folder.path().join("content");
+    let contents = Contents::open(&place).unwrap();
+    let kept = contents.put(&key("s:/1"), b"hello", "a.txt").unwrap();
+    assert_eq!(kept.size_hint, Some(5));
+    assert_eq!(kept.content_type.as_deref(), Some("text/plain"));
+    let hash = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+    assert_eq!(kept.nonce.as_deref(), Some(hash));
+    let path = place.join(key("s:/1").as_str()).join(hash);
+    let first = std::fs::metadata(&path).unwrap();
+    assert_eq!(first.permissions().mode() & 0o777, 0o600);
+    let folder_mode = std::fs::metadata(path.parent().unwrap()).unwrap();
+    assert_eq!(folder_mode.permissions().mode() & 0o777, 0o700);
+    let again = contents.put(&key("s:/1"), b"hello", "a.txt").unwrap();
+    assert_eq!(again, kept);
+    assert_eq!(std::fs::metadata(&path).unwrap().ino(), first.ino());
+    assert_eq!(
+        std::fs::read_dir(path.parent().unwrap()).unwrap().count(),
+        1
+    );
+    // What a loss of power left of it is written again.
+    std::fs::write(&path, "").unwrap();
+    contents.put(&key("s:/1"), b"hello", "a.txt").unwrap();
+    drop(contents);
+
+    let contents = Contents::open(&place).unwrap();
+    let read = contents.read(&kept.uri, None).unwrap();
+    assert_eq!(read.data, "hello");
+    assert_eq!(read.content_type.as_deref(), Some("text/plain"));
+    let read = contents
+        .read(&kept.uri, Some(ContentEncoding::Base64))
+        .unwrap();
+    assert_eq!(read.data, "aGVsbG8=");
+    let found = contents.resolve(&kept.uri).unwrap();
+    assert_eq!((found.size, found.etag.as_deref()), (Some(5), Some(hash)));
+    let large = vec![0; usize::try_from(LARGEST).unwrap() + 1];
+    let refused = contents.put(&key("s:/1"), &large, "a.txt");
+    assert!(matches!(refused, Err(ContentError::TooLarge(_))));
+}
+
+/// SEC-2: no address leads out, and none to what is not there.
+#[test]
+fn addresses_lead_nowhere_else() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("token"), "secret").unwrap();
+    let contents = Contents::open(&folder.path().join("content")).unwrap();
+    let kept = contents.put(&key("s:/1"), b"hello", "a.txt").unwrap();
+    let (key_1, hash) = (key("s:/1").as_str().to_owned(), "0".repeat(64));
+    for address in [
+        format!("/../token/{hash}/a"),
+        format!("/{key_1}/../../token"),
+        format!("/{key_1}/{hash}/../../../token"),
+        format!("/{key_1}/%2e%2e/token"),
+        "/token".to_owned(),
+    ] {
+        let uri = Uri::from(format!("agenthost-content:{address}"));
+        let refused = contents.read(&uri, None);
+        assert!(matches!(refused, Err(FileError::Invalid(_))), "{uri}");
+    }
+    // Of the same content in another session, and of other content.
+    let other = ContentAddress::of(&key("s:/2"), b"hello", "a.txt").uri();
+    let unknown = ContentAddress::of(&key("s:/1"), b"other", "a.txt").uri();
+    for uri in [other, unknown] {
+        let refused = contents.read(&uri, None);
+        assert_eq!(refused, Err(FileError::NotFound(uri)));
+    }
+    // A link that somebody put there leads nowhere.
+    let planted = ContentAddress::of(&key("s:/1"), b"planted", "a.txt");
+    let place = folder.path().join("content").join(&key_1);
+    symlink(folder.path().join("token"), place.join(planted.hash())).unwrap();
+    assert!(contents.read(&planted.uri(), None).is_err());
+    assert!(contents.read(&kept.uri, None).is_ok());
+}
+
+#[test]
+fn content_goes_with_its_session() {
+    let folder = TempDir::new().unwrap();
+    let contents = Contents::open(folder.path()).unwrap();
+    let mut kept = Vec::new();
+    for session in ["s:/1", "s:/2", "s:/3"] {
+        kept.push(contents.put(&key(session), b"hello", "a.txt").unwrap().uri);
+    }
+    contents.forget(&key("s:/1")).unwrap();
+    contents.forget(&key("s:/1")).unwrap();
+    let read = |uri: &Uri| contents.read(uri, None).is_ok();
+    assert_eq!(
+        kept.iter().map(read).collect::<Vec<_>>(),
+        [false, true, true]
+    );
+    // What does not belong there is nobody's to tidy up.
+    std::fs::write(folder.path().join("note"), "mine").unwrap();
+    contents
+        .forget_others(&BTreeSet::from([key("s:/2")]))
+        .unwrap();
+    assert_eq!(
+        kept.iter().map(read).collect::<Vec<_>>(),
+        [false, true, false]
+    );
+    assert!(folder.path().join("note").exists());
+}
+
+/// RES-15, MOV-9: a chat that moved takes what it refers to along, also when it
+/// moves again, and the sessions that it was in are gone.
+#[test]
+fn content_goes_along_with_a_chat() {
+    let folder = TempDir::new().unwrap();
+    let contents = Contents::open(folder.path()).unwrap();
+    let uri = contents.put(&key("s:/1"), b"hello", "a.txt").unwrap().uri;
+    let there = |contents: &Contents| contents.read(&uri, None).is_ok();
+    contents.share(&key("s:/1"), &key("s:/2")).unwrap();
+    contents.share(&key("s:/2"), &key("s:/3")).unwrap();
+    contents.forget(&key("s:/2")).unwrap();
+    contents.forget(&key("s:/1")).unwrap();
+    assert!(there(&contents));
+    // A session of the same name comes and goes.
+    contents.put(&key("s:/1"), b"new", "a.txt").unwrap();
+    contents.forget(&key("s:/1")).unwrap();
+    let known = BTreeSet::from([key("s:/3")]);
+    contents.forget_others(&known).unwrap();
+    assert!(there(&contents));
+    contents.put(&key("s:/1"), b"new", "a.txt").unwrap();
+    contents.forget(&key("s:/3")).unwrap();
+    assert!(there(&contents), "the new one is still there");
+    contents.forget(&key("s:/1")).unwrap();
+    assert!(!there(&contents));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// RES-15: it can be read like a file, and nothing else can be done with it.
+#[test]
+fn content_is_only_for_reading() {
+    let folder = TempDir::new().unwrap();
+    let contents = Arc::new(Contents::open(folder.path()).unwrap());
+    let uri = contents.put(&key("s:/1"), b"hello", "a.txt").unwrap().uri;
+    let files = Files::with_contents(contents);
+    let read = FileRequest::Read(request(json!({"uri": uri})));
+    assert!(matches!(files.carry_out(&[], &read), Ok(Answer::Read(_))));
+    let resolve = FileRequest::Resolve(request(json!({"uri": uri})));
+    assert!(matches!(
+        files.carry_out(&[], &resolve),
+        Ok(Answer::Resolve(_))
+    ));
+    let file = "file:///tmp/x";
+    let refused = [
+        FileRequest::Write(request(
+            json!({"uri": uri, "data": "", "encoding": "utf-8"}),
+        )),
+        FileRequest::List(request(json!({"uri": uri}))),
+        FileRequest::Delete(request(json!({"uri": uri}))),
+        FileRequest::MakeDirectory(request(json!({"uri": uri}))),
+        FileRequest::Copy(request(json!({"source": uri, "destination": file}))),
+        FileRequest::Copy(request(json!({"source": file, "destination": uri}))),
+        FileRequest::Move(request(json!({"source": uri, "destination": file}))),
+        FileRequest::Move(request(json!({"source": file, "destination": uri}))),
+    ];
+    for request in refused {
+        let failure = files.carry_out(&[], &request).unwrap_err();
+        assert_eq!(failure, Failure::Fixed(uri.clone()), "{request:?}");
+        assert_eq!(RpcError::from(failure).code.number(), -32009);
+    }
+    let gone = ContentAddress::of(&key("s:/1"), b"gone", "a.txt").uri();
+    let read = FileRequest::Read(request(json!({"uri": gone})));
+    let failure = files.carry_out(&[], &read).unwrap_err();
+    assert_eq!(RpcError::from(failure).code.number(), -32008);
+}
