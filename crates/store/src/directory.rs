@@ -3,6 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::error::StoreError;
 
@@ -24,7 +25,7 @@ impl Directory {
             move |source| StoreError::File { what, path, source }
         };
         let mut lock = open_private(&lock_path)?;
-        match lock.try_lock() {
+        match lock_soon(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
@@ -75,6 +76,20 @@ impl Directory {
         open_private(&database)?;
         open_private(&mark)?;
         Ok(())
+    }
+}
+
+/// Takes a lock, or waits a moment for it: what a process starts holds all that
+/// it does until it has become something else.
+fn lock_soon(lock: &File) -> Result<(), TryLockError> {
+    let deadline = Instant::now() + Duration::from_millis(500);
+    loop {
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            done => return done,
+        }
     }
 }
 

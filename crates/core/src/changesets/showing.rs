@@ -1,0 +1,121 @@
+//! What a changeset shows.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use agenthost_protocol::changeset::{
+    ChangesetAction, ChangesetContentChanged, ChangesetFile, ChangesetFileRemoved,
+    ChangesetFileSet, ChangesetOperationsChanged, ChangesetState, ChangesetStatus,
+    ChangesetStatusChanged,
+};
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::common::ErrorInfo;
+use agenthost_protocol::uri::Uri;
+
+use super::operations;
+use crate::changes::Comparison;
+use crate::effect::Effects;
+use crate::host::Host;
+use crate::refusal::Failure;
+
+/// Most files that are told one by one.
+const ONE_BY_ONE: usize = 8;
+
+impl Host {
+    pub(super) fn show_failure(
+        &mut self,
+        channel: &Uri,
+        failure: &Failure,
+        out: &mut Effects,
+    ) -> bool {
+        let error = ErrorInfo {
+            error_type: "changesNotKnown".to_owned(),
+            message: failure.to_string(),
+            stack: None,
+            meta: None,
+        };
+        let (status, error) = (ChangesetStatus::Error, Some(error));
+        self.show_status(channel, status, error, out)
+    }
+
+    pub(super) fn show_status(
+        &mut self,
+        channel: &Uri,
+        status: ChangesetStatus,
+        error: Option<ErrorInfo>,
+        out: &mut Effects,
+    ) -> bool {
+        let Some(ChannelState::Changeset(state)) = self.state(channel) else {
+            return false;
+        };
+        if (&state.status, &state.error) == (&status, &error) {
+            return false;
+        }
+        let changed = ChangesetAction::StatusChanged(ChangesetStatusChanged { status, error });
+        self.originate(channel, changed, out)
+    }
+
+    /// Shows what differs from what was shown: file by file, or all at once
+    /// (CHS-8).
+    pub(super) fn show_comparison(
+        &mut self,
+        channel: &Uri,
+        comparison: Comparison,
+        out: &mut Effects,
+    ) -> bool {
+        let Some((session, view)) = self.changeset(channel) else {
+            return false;
+        };
+        let Some(ChannelState::Changeset(state)) = self.state(channel) else {
+            return false;
+        };
+        let before = state.clone();
+        let is_empty = comparison.files.is_empty();
+        let operations = operations::offered(&view, &comparison.standing, &before, is_empty);
+        let operations = Some(operations).filter(|new| before.operations.as_ref() != Some(new));
+        let files = comparison.files.into_iter();
+        let files = files.map(|file| Arc::new(with_review(&before, file)));
+        let files: Vec<_> = files.collect();
+        let known = |file: &Arc<ChangesetFile>| before.files.items().any(|old| *old == **file);
+        let new: Vec<_> = files.iter().filter(|file| !known(file)).cloned().collect();
+        let ids: BTreeSet<_> = files.iter().map(|file| &file.id).collect();
+        let gone = before.files.items().filter(|old| !ids.contains(&old.id));
+        let gone: Vec<_> = gone.map(|old| old.id.clone()).collect();
+        let changed = !new.is_empty() || !gone.is_empty();
+        let first = before.status == ChangesetStatus::Computing;
+        if new.len() + gone.len() > ONE_BY_ONE || first && changed {
+            let content = ChangesetContentChanged {
+                files: files.into_iter().collect(),
+                operations,
+            };
+            self.originate(channel, ChangesetAction::ContentChanged(content), out);
+        } else {
+            for file in new {
+                let set = ChangesetAction::FileSet(ChangesetFileSet { file });
+                self.originate(channel, set, out);
+            }
+            for file_id in gone {
+                let removed = ChangesetAction::FileRemoved(ChangesetFileRemoved { file_id });
+                self.originate(channel, removed, out);
+            }
+            if operations.is_some() {
+                let offered = ChangesetOperationsChanged { operations };
+                self.originate(channel, ChangesetAction::OperationsChanged(offered), out);
+            }
+        }
+        self.show_status(channel, ChangesetStatus::Ready, None, out);
+        self.show_standing(&session, &comparison.standing, out);
+        changed
+    }
+}
+
+/// A file keeps that it was reviewed for as long as it stays the same
+/// (CHS-10).
+fn with_review(before: &ChangesetState, file: ChangesetFile) -> ChangesetFile {
+    let known = before.files.items().find(|known| known.id == file.id);
+    let reviewed = known.and_then(|known| {
+        let same = known.edit == file.edit;
+        known.reviewed.map(|reviewed| reviewed && same)
+    });
+    ChangesetFile { reviewed, ..file }
+}
