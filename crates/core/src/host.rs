@@ -20,6 +20,7 @@ use crate::env::Env;
 use crate::files::Root;
 use crate::grants::AccessRequest;
 use crate::input::{ConnectionId, Input, Loaded};
+use crate::terminal_turns::Run;
 
 /// What the host is told when it starts.
 #[derive(Debug, Clone)]
@@ -84,6 +85,8 @@ pub struct Host {
     pub(crate) clients: Clients,
     /// Terminals that clients opened, as lists show them.
     pub(crate) terminals: BTreeMap<Uri, TerminalInfo>,
+    /// Commands that run for turns, by their terminal.
+    pub(crate) runs: BTreeMap<Uri, Run>,
     /// Clients that wait for access to files.
     pub(crate) requests: Vec<AccessRequest>,
     /// What agents said they understand, by session.
@@ -141,6 +144,7 @@ impl Host {
             opened: BTreeSet::new(),
             clients: Clients::default(),
             terminals: BTreeMap::new(),
+            runs: BTreeMap::new(),
             requests: Vec::new(),
             slash_commands: BTreeMap::new(),
         };
@@ -231,7 +235,9 @@ impl Host {
                 id,
                 answer,
             } => self.pass_on(connection, &id, *answer, out),
-            Input::Terminal { terminal, event } => self.terminal_event(&terminal, event, out),
+            Input::Terminal { terminal, event } => {
+                self.terminal_event(env, &terminal, event, out);
+            }
             Input::StillUngranted { connection, id } => {
                 self.refuse_request(connection, &id, out);
             }
@@ -246,6 +252,7 @@ impl Host {
             }
             Input::Quiet => self.let_go(),
         }
+        self.end_commands(out);
     }
 
     /// Brings the host's own state up to date with what it was started with.

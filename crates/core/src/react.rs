@@ -24,6 +24,7 @@ use crate::effect::{Effect, Effects, Write};
 use crate::env::Env;
 use crate::host::Host;
 use crate::summary::{self, ChatChange};
+use crate::terminal_turns::command_of;
 
 impl Host {
     pub(crate) fn react(&mut self, env: &Env, channel: &Uri, action: &Action, out: &mut Effects) {
@@ -93,6 +94,10 @@ impl Host {
             ChatAction::TurnStarted(start) => {
                 self.mark_unread(chat, out);
                 self.give_title(chat, &start.message.text, out);
+                if let Some(line) = command_of(&start.message) {
+                    self.run_command(env, chat, &start.turn_id, line, out);
+                    return;
+                }
                 let prompt = AgentCommand::Prompt {
                     chat: chat.clone(),
                     turn: start.turn_id.clone(),
@@ -102,14 +107,16 @@ impl Host {
                 self.command(chat, prompt, out);
                 self.steer(chat, out);
             }
-            ChatAction::TurnCancelled(cancel) => {
-                let cancel = AgentCommand::Cancel {
-                    chat: chat.clone(),
-                    turn: cancel.turn_id.clone(),
-                };
+            ChatAction::TurnCancelled(cancelled) => {
                 self.clear_activity(chat, out);
                 self.sync_chat(chat, out);
-                self.command(chat, cancel, out);
+                if !self.is_command(chat, &cancelled.turn_id) {
+                    let cancel = AgentCommand::Cancel {
+                        chat: chat.clone(),
+                        turn: cancelled.turn_id.clone(),
+                    };
+                    self.command(chat, cancel, out);
+                }
                 self.end_workers(env, chat, out);
             }
             ChatAction::TurnResume(resume) => {
@@ -125,9 +132,10 @@ impl Host {
                 self.clear_activity(chat, out);
                 self.sync_chat(chat, out);
                 self.cut_windows(chat);
+                let last = cut.turn_id.as_ref();
                 let rewind = AgentCommand::Rewind {
                     chat: chat.clone(),
-                    last: cut.turn_id.clone(),
+                    last: last.and_then(|_| self.last_known_to_agent(chat)),
                 };
                 self.command(chat, rewind, out);
                 self.end_workers(env, chat, out);
@@ -199,7 +207,9 @@ impl Host {
         let Some(state) = self.chat(chat) else {
             return;
         };
-        if let (Some(turn), Some(waiting)) = (&state.active_turn, &state.steering_message) {
+        if let (Some(turn), Some(waiting)) = (&state.active_turn, &state.steering_message)
+            && !self.runs_command(chat)
+        {
             let steer = AgentCommand::Steer {
                 chat: chat.clone(),
                 turn: turn.id.clone(),

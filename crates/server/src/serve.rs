@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::accept;
 use crate::attend::Lobby;
-use crate::config::ServerConfig;
+use crate::config::{RUNNING, ServerConfig};
 use crate::connection::Event;
 use crate::deliveries::Deliveries;
 use crate::drive::Driver;
@@ -297,7 +297,8 @@ fn driver(
     events: mpsc::Receiver<Event>,
 ) -> Result<Driver, ServeError> {
     let (to_agents, from_agents) = mpsc::channel(AGENT_INPUTS);
-    let later = Later::new(to_agents.clone());
+    let notes = config.data_directory.join(RUNNING);
+    let later = Later::new(to_agents.clone(), &notes);
     let mut agents = Agents::new(to_agents);
     let mut schemas = BTreeMap::new();
     for agent in &config.agents {

@@ -2,7 +2,7 @@
 //!
 //! **What it does.** [`Files`] reads and changes files inside of granted
 //! folders; [`Watch`] tells what changes in one; [`Terminal`] is a shell to type
-//! into; [`find_files`] looks for files by what was typed of their
+//! into, or a command; [`Plain`] is what it shows without its sequences; [`find_files`] looks for files by what was typed of their
 //! names; [`path_of`] and [`uri_of`] say which file a `file:` URI names.
 //!
 //! **What it never does.** It decides nothing about sessions and sends nothing
@@ -21,6 +21,8 @@ mod watch;
 pub use address::{path_of, uri_of};
 pub use files::{FileError, Files, LARGEST};
 pub use find::{Bounds, find_files};
-pub use terminal::{Terminal, TerminalError, TerminalStart};
+pub use terminal::{
+    GRACE, Plain, Program, Shell, Startup, Tail, Terminal, TerminalError, TerminalStart, sweep,
+};
 pub use text::take_whole;
 pub use watch::Watch;

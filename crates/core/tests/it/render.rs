@@ -1,7 +1,9 @@
 //! What a host does, in text.
 
 use agenthost_core::agent::{AgentCommand, Attached, ChatContext};
-use agenthost_core::{Answer, ConnectionId, Effect, Effects, Input, Recipient, TerminalCommand};
+use agenthost_core::{
+    Answer, ConnectionId, Effect, Effects, Input, Recipient, TerminalCommand, TerminalProgram,
+};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::uri::Uri;
@@ -22,7 +24,10 @@ fn short(channel: &Uri) -> String {
     if channel.as_str() == "ahp-root://" {
         return "root".to_owned();
     }
-    channel.to_string()
+    match channel.as_str().strip_prefix("ahp-terminal:/command-") {
+        Some(_) => "run".to_owned(),
+        None => channel.to_string(),
+    }
 }
 
 pub(crate) fn render(effects: &Effects) -> Vec<String> {
@@ -89,12 +94,9 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                 reason,
             } => format!("discarded {} {action}: {reason}", short(channel)),
             Effect::Watch(errand) => format!("watch {} as {}", errand.watch.root, errand.channel),
-            Effect::Terminal { terminal, command } => match &**command {
-                TerminalCommand::Type(typed) => {
-                    format!("terminal {terminal}: type {:?}", typed.data)
-                }
-                other => format!("terminal {terminal}: {other:?}"),
-            },
+            Effect::Terminal { terminal, command } => {
+                format!("terminal {}: {}", short(terminal), render_use(command))
+            }
             Effect::Unwatch { channel } => format!("unwatch {channel}"),
             Effect::UseFiles(errand) => {
                 let roots: Vec<_> = errand
@@ -117,6 +119,28 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
     lines
 }
 
+/// What is wanted of a terminal.
+fn render_use(command: &TerminalCommand) -> String {
+    match command {
+        TerminalCommand::Open {
+            program,
+            directory,
+            cols,
+            rows,
+        } => {
+            let program = match program {
+                TerminalProgram::Shell => "a shell".to_owned(),
+                TerminalProgram::Command(line) => format!("{:?}", line.0),
+            };
+            let place = directory.as_ref().map_or("home", |uri| uri.as_str());
+            format!("open {program} in {place}, {cols} by {rows}")
+        }
+        TerminalCommand::Type(typed) => format!("type {:?}", typed.data),
+        TerminalCommand::Resize { cols, rows } => format!("resize to {cols} by {rows}"),
+        TerminalCommand::Close => "close".to_owned(),
+    }
+}
+
 /// What will come after a while.
 fn render_later(input: &Input) -> String {
     match input {
@@ -137,6 +161,12 @@ fn shorten(json: &Json) -> String {
     let mut text = json.to_string();
     for name in ["s1.chat", "s2.chat", "s3.chat", "s1", "s2", "s3"] {
         text = text.replace(uri(name).as_str(), name);
+    }
+    // What a step made up is called after what it is.
+    let made = "command-0000000000000000";
+    while let Some(at) = text.find(made) {
+        let end = text[at..].find('"').unwrap_or(made.len());
+        text.replace_range(at..at + end, "a-command");
     }
     text
 }
@@ -265,6 +295,9 @@ fn render_command(command: &AgentCommand) -> String {
                 )
             }
         },
+        AgentCommand::UseTerminal {
+            terminal, command, ..
+        } => format!("terminal {}: {}", short(terminal), render_use(command)),
         AgentCommand::Configure { values } => format!("configure {}", wire_json(values)),
         AgentCommand::Directories { directories } => {
             let names: Vec<_> = directories.iter().map(Uri::as_str).collect();

@@ -9,11 +9,12 @@ mod agents;
 mod dispatching;
 
 use agenthost_core::agent::AgentEvent;
-use agenthost_core::{Answer, ConnectionId, Input};
+use agenthost_core::{Answer, CommandLine, ConnectionId, Input, TerminalEnd, TerminalEvent};
 use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::channel::{ChannelKind, ChannelState};
 use agenthost_protocol::ids::{ClientId, ServerSeq, TurnId};
 use agenthost_protocol::rpc::ClientRequest;
+use agenthost_protocol::terminal::TerminalData;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 use agenthost_testkit::{Generator, Options};
@@ -122,7 +123,8 @@ impl Simulation {
             31..33 => self.move_chat(),
             33..35 => self.any_request(),
             35..62 => self.dispatch(),
-            62..94 => self.agent(),
+            62..90 => self.agent(),
+            90..94 => self.terminal_event(),
             94 => self.end_grace(),
             95 => self.end_patience(),
             96 => drop(self.world.step(Input::Quiet)),
@@ -164,6 +166,12 @@ impl Simulation {
     }
 
     fn channel(&mut self) -> Uri {
+        let opened = self.world.opened.clone();
+        if let Some(terminal) = self.chance.pick(&opened)
+            && self.chance.chance(0.1)
+        {
+            return terminal.clone();
+        }
         let names = [
             "root",
             "s1",
@@ -316,6 +324,25 @@ impl Simulation {
                 self.world.step(Input::Agent { session, event });
             }
         }
+    }
+
+    /// Something happens in a terminal that the host runs, or ran.
+    fn terminal_event(&mut self) {
+        let opened = self.world.opened.clone();
+        let Some(terminal) = self.chance.pick(&opened).cloned() else {
+            return;
+        };
+        let event = match self.chance.rng.u32(0..7) {
+            0 => TerminalEvent::CommandDetection,
+            1 => TerminalEvent::CommandExecuted(CommandLine("ls".to_owned())),
+            2 => TerminalEvent::CommandFinished(Some(0)),
+            3 => TerminalEvent::Failed("no such folder".to_owned()),
+            4 => TerminalEvent::Exited(TerminalEnd::default()),
+            _ => TerminalEvent::Output(TerminalData {
+                data: "x".to_owned(),
+            }),
+        };
+        self.world.step(Input::Terminal { terminal, event });
     }
 
     /// Any request at all, as its shape allows, on some channel.

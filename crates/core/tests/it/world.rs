@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use agenthost_core::{
     Answer, Config, ConnectionId, Effect, Effects, Env, Extent, FileErrand, FileSearch, Host,
-    Input, Need, Principal, Received, WatchErrand, Write,
+    Input, Need, Principal, Received, TerminalCommand, WatchErrand, Write,
 };
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::{ChannelState, Snapshot};
@@ -40,6 +40,8 @@ pub(crate) struct World {
     pub(crate) watches: VecDeque<Box<WatchErrand>>,
     pub(crate) grants: VecDeque<(ConnectionId, RequestId)>,
     pub(crate) awaited: VecDeque<(Uri, Arc<SessionInputRequest>)>,
+    /// Terminals that the host asked for, the latest last.
+    pub(crate) opened: Vec<Uri>,
     pub(crate) queues: Queues,
     pub(crate) verdicts: Verdicts,
     pub(crate) now: i64,
@@ -128,6 +130,7 @@ impl World {
             watches: VecDeque::new(),
             grants: VecDeque::new(),
             awaited: VecDeque::new(),
+            opened: Vec::new(),
             queues: Queues::default(),
             verdicts: Verdicts::default(),
             now: 1_767_603_600_000,
@@ -326,10 +329,12 @@ impl World {
                     client.listing.as_mut().unwrap().hear(notification);
                 }
             }
-            Effect::Agent { .. }
-            | Effect::Discarded { .. }
-            | Effect::Terminal { .. }
-            | Effect::Unwatch { .. } => {}
+            Effect::Terminal { terminal, command } => {
+                if let TerminalCommand::Open { .. } = &**command {
+                    self.opened.push(terminal.clone());
+                }
+            }
+            Effect::Agent { .. } | Effect::Discarded { .. } | Effect::Unwatch { .. } => {}
         }
     }
 
@@ -366,6 +371,7 @@ impl World {
         self.watches.clear();
         self.grants.clear();
         self.awaited.clear();
+        self.opened.clear();
         self.host = Host::new(config(), self.log.remember());
         let mut all = Effects::default();
         self.take(Input::Started, &mut all);

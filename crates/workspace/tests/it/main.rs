@@ -6,8 +6,10 @@
     reason = "a test fails by panicking"
 )]
 
+mod bench;
 mod escape;
 mod files;
 mod find;
+mod shells;
 mod terminal;
 mod watch;

@@ -107,7 +107,8 @@ impl Simulation {
         }
         for field in ["message", "draft"] {
             if action.get(field).is_some() && self.chance.chance(0.9) {
-                action[field] = json!({"text": "do it", "origin": {"kind": "user"}});
+                let text = *self.chance.pick(&["do it", "do it", "!make", "!"]).unwrap();
+                action[field] = json!({"text": text, "origin": {"kind": "user"}});
             }
         }
         if name == "chat/turnStarted" && self.chance.chance(0.9) {
