@@ -15,6 +15,7 @@
 
 mod agent;
 mod bare;
+mod cat;
 mod catalogue;
 mod clients;
 mod fan_out;
@@ -86,5 +87,6 @@ async fn run(scale: &Scale) -> Vec<Budget> {
     budgets.extend(catalogue::run(scale).await);
     budgets.extend(history::run(scale).await);
     budgets.extend(memory::run(scale).await);
+    budgets.extend(cat::run(scale).await);
     budgets
 }

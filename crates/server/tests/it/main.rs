@@ -14,4 +14,5 @@ mod raw;
 mod room;
 mod scripted;
 mod slow;
+mod terminals;
 mod ways;
