@@ -323,32 +323,28 @@ fn a_reader_that_leaves_ends_the_turn() {
 /// what became of the turn, and what ran for it runs no more.
 #[test]
 fn a_run_survives_its_host() {
-    let directory = tempfile::tempdir().unwrap();
-    let host = Host::start(directory.path(), &[]);
-    let mut child = begin(
-        directory.path(),
+    for (prefix, time) in [("", "98765.4321"), ("!", "98765.1234")] {
+        let directory = tempfile::tempdir().unwrap();
+        let host = Host::start(directory.path(), &[]);
         // The end of its terminal does not end this one.
-        &[
-            "run",
-            "--yes",
-            "trap '' HUP; echo started; sleep 98765.4321",
-        ],
-    );
-    let mut reader = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    reader.read_line(&mut line).unwrap();
-    assert_eq!(line, "started\n");
-    drop(host);
-    assert!(runs("98765.4321"));
-    let _host = Host::start(directory.path(), &[]);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let said = err(&output);
-    assert!(
-        said.contains("the host stopped while this turn was running"),
-        "{said}"
-    );
-    assert!(ends("98765.4321"));
+        let line = format!("{prefix}trap '' HUP; echo started; sleep {time}");
+        let mut child = begin(directory.path(), &["run", "--yes", &line]);
+        let mut reader = BufReader::new(child.stdout.take().unwrap());
+        let mut shown = String::new();
+        reader.read_line(&mut shown).unwrap();
+        assert_eq!(shown, "started\n");
+        drop(host);
+        assert!(runs(time));
+        let _host = Host::start(directory.path(), &[]);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let said = err(&output);
+        assert!(
+            said.contains("the host stopped while this turn was running"),
+            "{said}"
+        );
+        assert!(ends(time));
+    }
 }
 
 /// Whether a command is gone before long: it is asked to end before it is made

@@ -1,12 +1,12 @@
 //! What is written to a terminal, until there is no more.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agenthost_core::{TerminalEnd, TerminalEvent};
-use filedescriptor::{FileDescriptor, POLLERR, POLLHUP, POLLIN, poll, pollfd};
+use filedescriptor::{Error, FileDescriptor, POLLERR, POLLHUP, POLLIN, poll, pollfd};
 
 use super::ending::Life;
 use super::plain::Tail;
@@ -60,7 +60,7 @@ impl Output {
             match self.next(patience) {
                 Next::Read => {}
                 Next::Nothing => {
-                    sequences.finish().into_iter().for_each(&mut tell);
+                    sequences.give_up().into_iter().for_each(&mut tell);
                     continue;
                 }
                 Next::End => break,
@@ -123,12 +123,14 @@ impl Output {
         };
         let mut watched = [watch(&self.bytes), watch(&self.over)];
         loop {
-            // What interrupts it is no reason to do anything else.
             let found = poll(&mut watched, patience);
             let [bytes, over] = watched;
             let something = POLLIN | POLLHUP | POLLERR;
             match found {
-                Err(_) => {}
+                // What interrupts it is no reason to do anything else.
+                Err(Error::Poll(error)) if error.kind() == ErrorKind::Interrupted => {}
+                // Reading says what is wrong.
+                Err(_) => return Next::Read,
                 Ok(_) if bytes.revents & something != 0 => return Next::Read,
                 Ok(_) if over.revents & something != 0 => return Next::End,
                 Ok(_) if patience.is_some() => return Next::Nothing,

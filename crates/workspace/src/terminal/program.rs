@@ -93,18 +93,17 @@ impl Prepared {
         let known = name.and_then(Known::named);
         // Without a place for our files it is a shell like any other.
         let integration = known.and_then(|known| Integration::write(known, shell.startup).ok());
-        let mut command = CommandBuilder::new(&path);
+        let mut command = match (&integration, shell.startup) {
+            // By a dash before its name, which any shell understands.
+            (None, Startup::Login) => CommandBuilder::new_default_prog(),
+            (None, Startup::Plain) | (Some(_), _) => CommandBuilder::new(&path),
+        };
         for (name, value) in &shell.environment {
             command.env(name, value);
         }
         command.env("SHELL", &path);
-        match (known, &integration) {
-            (Some(known), Some(integration)) => {
-                known.point_to(integration.folder.path(), shell.startup, &mut command);
-            }
-            // All shells know this one.
-            _ if shell.startup == Startup::Login => command.arg("-l"),
-            _ => {}
+        if let (Some(known), Some(integration)) = (known, &integration) {
+            known.point_to(integration.folder.path(), shell.startup, &mut command);
         }
         Prepared {
             command,

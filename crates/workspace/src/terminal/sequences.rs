@@ -69,11 +69,7 @@ impl Sequences {
         if self.is_waiting() && self.text.len() < LONGEST {
             return events;
         }
-        events.extend(self.marks.begun());
-        let data = take_whole(&mut self.text);
-        if !data.is_empty() {
-            events.push(TerminalEvent::Output(TerminalData { data }));
-        }
+        events.extend(self.give_up());
         events
     }
 
@@ -83,7 +79,17 @@ impl Sequences {
         self.marks.are_waiting()
     }
 
-    /// There is no more, or not soon: what was held back is all there is.
+    /// What was waited for does not come: what was held back goes its way.
+    pub(super) fn give_up(&mut self) -> Vec<TerminalEvent> {
+        let mut events: Vec<_> = self.marks.begun().into_iter().collect();
+        let data = take_whole(&mut self.text);
+        if !data.is_empty() {
+            events.push(TerminalEvent::Output(TerminalData { data }));
+        }
+        events
+    }
+
+    /// There is no more: what was held back is all there is.
     pub(super) fn finish(&mut self) -> Vec<TerminalEvent> {
         let mut events: Vec<_> = self.marks.begun().into_iter().collect();
         self.text.append(&mut self.open);
@@ -265,6 +271,32 @@ mod tests {
             ];
             assert_eq!(events, expected, "in pieces of {size}");
         }
+    }
+
+    /// What is written before a command has its line belongs to it.
+    #[test]
+    fn output_waits_for_the_line_of_its_command() {
+        let mark = |mark: &str| format!("\u{1b}]633;{mark}\u{7}");
+        let line = |text: &str| TerminalEvent::CommandExecuted(CommandLine(text.to_owned()));
+        let mut sequences = Sequences::new(Some("n".to_owned()));
+        let began = format!("$ x{}early", mark("U;n"));
+        assert_eq!(sequences.read(began.as_bytes()), [output_of("$ x")]);
+        assert!(sequences.is_waiting());
+        let named = format!("{}late", mark("E;n;x"));
+        let events = sequences.read(named.as_bytes());
+        let text = |event: &TerminalEvent| match event {
+            TerminalEvent::Output(output) => Some(output.data.clone()),
+            _ => None,
+        };
+        assert_eq!(events.first(), Some(&line("x")));
+        assert_eq!(
+            events.iter().filter_map(text).collect::<String>(),
+            "earlylate"
+        );
+        // It never comes.
+        sequences.read(format!("{}early", mark("U;n")).as_bytes());
+        assert_eq!(sequences.give_up(), [line(""), output_of("early")]);
+        assert!(!sequences.is_waiting());
     }
 
     fn output_of(text: &str) -> TerminalEvent {

@@ -192,6 +192,20 @@ fn a_shell_inside_is_one_command() {
     assert_eq!(end.exit_code, Some(4));
 }
 
+/// A shell that nobody knows how to ask is a shell all the same.
+#[test]
+fn another_shell_tells_nothing() {
+    let home = TempDir::new().unwrap();
+    fs::write(home.path().join(".profile"), "MINE=read\n").unwrap();
+    let Some(bench) = Bench::shell("sh", Startup::Login, home.path()) else {
+        return;
+    };
+    bench.type_line("echo \"$MINE:$0\"; exit 2");
+    let (output, end) = bench.end();
+    assert!(output.contains("read:-sh"), "{output:?}");
+    assert_eq!(end.exit_code, Some(2));
+}
+
 /// All files below a folder with what is in them.
 fn contents(folder: &Path) -> Vec<(String, String)> {
     let mut all = Vec::new();
