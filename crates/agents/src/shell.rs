@@ -1,7 +1,6 @@
 //! The shell agent: a message is a command line. No model, always there.
 
-mod command;
-mod leftovers;
+mod running;
 mod session;
 mod turn;
 
@@ -9,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapability};
+use agenthost_workspace::sweep;
 
 use crate::agent::{Agent, Session, SessionFuture};
 
@@ -48,7 +48,7 @@ impl Agent for ShellAgent {
 
     fn begin(&self) {
         if let Some(notes) = &self.notes {
-            leftovers::sweep(notes);
+            sweep(notes);
         }
     }
 

@@ -54,6 +54,7 @@ const EXAMPLES: &str = "\
 Examples:
   agenthost run \"ls -la\"
   agenthost run --yes \"cargo test\"
+  agenthost run '!make'                         a command, whatever the agent
   agenthost run --json \"git status\" < /dev/null";
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {

@@ -18,6 +18,8 @@ use agenthost_protocol::terminal::{TerminalAction, TerminalState};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
 
+use crate::terminals::TerminalCommand;
+
 /// What the host asks of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentCommand {
@@ -137,6 +139,16 @@ pub enum AgentCommand {
         /// What it says.
         message: Arc<Message>,
     },
+    /// Somebody wants something of a terminal that it opened: to type into it,
+    /// or to resize it.
+    UseTerminal {
+        /// The chat that the terminal is for.
+        chat: Uri,
+        /// The terminal.
+        terminal: Uri,
+        /// What.
+        command: TerminalCommand,
+    },
     /// Forget the turns of a chat after this one; `None`: all of them.
     Rewind {
         /// The chat.
@@ -162,6 +174,7 @@ impl AgentCommand {
             | AgentCommand::ToolCompleted { chat, .. }
             | AgentCommand::Steer { chat, .. }
             | AgentCommand::Attached { chat, .. }
+            | AgentCommand::UseTerminal { chat, .. }
             | AgentCommand::Rewind { chat, .. } => Some(chat),
             AgentCommand::Open { .. }
             | AgentCommand::Configure { .. }

@@ -70,11 +70,15 @@ impl Host {
                 turn,
                 message,
             } => self.begin_turn(&chat, turn, message, env, out),
+            // Its call would be one that the host makes itself.
+            AgentEvent::WorkerOpened(worker) if self.runs_command(&worker.parent) => {}
             AgentEvent::WorkerOpened(worker) => self.open_worker(env, session, *worker, out),
             AgentEvent::WorkerClosed { chat } => self.close_worker(env, &chat, out),
             AgentEvent::Commands { commands } => self.learn_commands(session, commands),
             AgentEvent::TurnEnded { chat, turn, error } => {
-                self.end_turn(env, &chat, &turn, error, out);
+                if !self.is_command(&chat, &turn) {
+                    self.end_turn(env, &chat, &turn, error, out);
+                }
             }
             AgentEvent::TerminalOpened { terminal, state } => {
                 if !self.channels.contains_key(&terminal) && self.sessions.contains_key(session) {
@@ -105,7 +109,9 @@ impl Host {
             let turn = self
                 .chat(&chat.resource)
                 .and_then(|chat| chat.active_turn.as_ref());
-            if let Some(turn) = turn.map(|turn| turn.id.clone()) {
+            let turn = turn.map(|turn| turn.id.clone());
+            // What the host runs itself goes on without the agent.
+            if let Some(turn) = turn.filter(|turn| !self.is_command(&chat.resource, turn)) {
                 let part = ErrorPart {
                     error: error.clone(),
                     resumable: None,
@@ -173,7 +179,8 @@ impl Host {
                 | ChatAction::MovableChanged(_)
         );
         let late = match (turn_of(&action), &action) {
-            (Some(turn), _) => !self.is_running(chat, turn),
+            // The host runs some turns without the agent.
+            (Some(turn), _) => !self.is_running(chat, turn) || self.is_command(chat, turn),
             // It names no turn, but nothing is being done without one.
             (None, ChatAction::ActivityChanged(_)) => {
                 let state = self.chat(chat);

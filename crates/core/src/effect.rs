@@ -185,6 +185,8 @@ pub enum Effect {
     /// Do something with a terminal that a client opened; what happens in it
     /// comes as `Input::Terminal`.
     Terminal {
+        /// The session for whose turn it is, if it is for one.
+        session: Option<Uri>,
         /// The terminal.
         terminal: Uri,
         /// What.

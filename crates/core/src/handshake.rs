@@ -18,6 +18,7 @@ use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::policy;
 use crate::refusal::Failure;
+use crate::terminal_turns::PREFIX;
 
 /// How a client that comes back is told what it missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +85,7 @@ impl Host {
             snapshots,
             default_directory: self.config.default_directory.clone(),
             completion_trigger_characters: Some(completions::triggers()),
-            terminal_command_prefix: None,
+            terminal_command_prefix: Some(PREFIX.to_owned()),
             telemetry: None,
             automations: None,
             meta: None,

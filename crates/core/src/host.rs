@@ -23,6 +23,7 @@ use crate::grants::AccessRequest;
 use crate::input::{ConnectionId, Input, Loaded};
 use crate::questions::Questions;
 use crate::readings::{Reading, Senders};
+use crate::terminal_turns::Run;
 
 /// What the host is told when it starts.
 #[derive(Debug, Clone)]
@@ -87,6 +88,8 @@ pub struct Host {
     pub(crate) clients: Clients,
     /// Terminals that clients opened, as lists show them.
     pub(crate) terminals: BTreeMap<Uri, TerminalInfo>,
+    /// Commands that run for turns, by their terminal.
+    pub(crate) runs: BTreeMap<Uri, Run>,
     /// Clients that wait for access to files.
     pub(crate) requests: Vec<AccessRequest>,
     /// Changesets that are being computed, or will be.
@@ -151,6 +154,7 @@ impl Host {
             opened: BTreeSet::new(),
             clients: Clients::default(),
             terminals: BTreeMap::new(),
+            runs: BTreeMap::new(),
             requests: Vec::new(),
             looking: BTreeMap::new(),
             questions: Questions::default(),
@@ -245,7 +249,9 @@ impl Host {
                 id,
                 answer,
             } => self.pass_on(connection, &id, *answer, out),
-            Input::Terminal { terminal, event } => self.terminal_event(&terminal, event, out),
+            Input::Terminal { terminal, event } => {
+                self.terminal_event(env, &terminal, event, out);
+            }
             Input::Marked {
                 session,
                 mark,
@@ -276,6 +282,7 @@ impl Host {
             }
             Input::Quiet => self.let_go(),
         }
+        self.end_commands(out);
     }
 
     /// Brings the host's own state up to date with what it was started with.

@@ -17,7 +17,7 @@ use crate::completions::{FileSearch, FoundFile};
 use crate::effect::Answer;
 use crate::questions::RawAnswer;
 use crate::refusal::Failure;
-use crate::terminals::TerminalEvent;
+use crate::terminal_output::TerminalEvent;
 use crate::watches::WatchErrand;
 
 /// One connection of one client.
@@ -83,7 +83,7 @@ pub enum Input {
         /// What came of it.
         answer: Box<Result<Answer, Failure>>,
     },
-    /// Something happened in a terminal that a client opened.
+    /// Something happened in a terminal that the host runs.
     Terminal {
         /// The terminal.
         terminal: Uri,

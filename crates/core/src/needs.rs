@@ -15,6 +15,7 @@ use crate::changes::Mark;
 use crate::changesets::view::View;
 use crate::host::{Held, Host};
 use crate::input::{Extent, Input, Need, Received};
+use crate::terminal_output::TerminalEvent;
 
 impl Host {
     /// Channels whose state the input needs and the host does not have. When
@@ -76,27 +77,17 @@ impl Host {
                 // A chat with a turn that runs is in memory.
                 Received::Response(..) | Received::Invalid(..) => (Vec::new(), Extent::Tail),
             },
-            // The next message of the queue may refer to other chats.
             Input::Agent {
                 event: AgentEvent::TurnEnded { chat, .. },
                 ..
-            } => {
-                let queue = self
-                    .chat(chat)
-                    .and_then(|chat| chat.queued_messages.as_ref());
-                let next = queue.and_then(|queue| queue.items().next());
-                let attached = next
-                    .into_iter()
-                    .flat_map(|next| attachments::channels(&next.message));
-                let mut channels: Vec<_> = attached.cloned().collect();
-                let extent = if channels.is_empty() {
-                    Extent::Tail
-                } else {
-                    Extent::Whole
-                };
-                channels.push(chat.clone());
-                (channels, extent)
-            }
+            } => self.touched_by_end(chat),
+            Input::Terminal {
+                terminal,
+                event: TerminalEvent::Exited(_) | TerminalEvent::Failed(_),
+            } => match self.runs.get(terminal) {
+                Some(run) => self.touched_by_end(&run.chat),
+                None => (Vec::new(), Extent::Tail),
+            },
             Input::Agent { session, event } => {
                 let channel = match event {
                     AgentEvent::Chat { chat, .. }
@@ -146,6 +137,26 @@ impl Host {
             | Input::StillUnanswered { .. }
             | Input::Quiet => (Vec::new(), Extent::Tail),
         }
+    }
+
+    /// When a turn ends, the next message of the queue may refer to other
+    /// chats.
+    fn touched_by_end(&self, chat: &Uri) -> (Vec<Uri>, Extent) {
+        let queue = self
+            .chat(chat)
+            .and_then(|chat| chat.queued_messages.as_ref());
+        let next = queue.and_then(|queue| queue.items().next());
+        let attached = next
+            .into_iter()
+            .flat_map(|next| attachments::channels(&next.message));
+        let mut channels: Vec<_> = attached.cloned().collect();
+        let extent = if channels.is_empty() {
+            Extent::Tail
+        } else {
+            Extent::Whole
+        };
+        channels.push(chat.clone());
+        (channels, extent)
     }
 
     fn chats_of(&self, session: &Uri) -> impl Iterator<Item = Uri> {

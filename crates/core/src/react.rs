@@ -26,6 +26,7 @@ use crate::effect::{Effect, Effects, Write};
 use crate::env::Env;
 use crate::host::Host;
 use crate::summary::{self, ChatChange};
+use crate::terminal_turns::command_of;
 
 impl Host {
     pub(crate) fn react(&mut self, env: &Env, channel: &Uri, action: &Action, out: &mut Effects) {
@@ -94,17 +95,22 @@ impl Host {
                 self.mark_unread(chat, out);
                 self.give_title(chat, &start.message.text, out);
                 self.mark_turn(chat, &start.turn_id, Mark::Before, out);
+                if let Some(line) = command_of(&start.message) {
+                    self.run_command(env, chat, &start.turn_id, line, out);
+                    return;
+                }
                 self.prompt(chat, start, out);
             }
             ChatAction::TurnCancelled(cancelled) => {
-                let cancel = AgentCommand::Cancel {
-                    chat: chat.clone(),
-                    turn: cancelled.turn_id.clone(),
-                };
                 self.clear_activity(chat, out);
                 self.sync_chat(chat, out);
                 // What the agent has not heard of, it does not have to stop.
-                if self.readings.remove(chat).is_none() {
+                let unheard = self.readings.remove(chat).is_some();
+                if !unheard && !self.is_command(chat, &cancelled.turn_id) {
+                    let cancel = AgentCommand::Cancel {
+                        chat: chat.clone(),
+                        turn: cancelled.turn_id.clone(),
+                    };
                     self.command(chat, cancel, out);
                 }
                 self.end_workers(env, chat, out);
@@ -124,9 +130,10 @@ impl Host {
                 self.sync_chat(chat, out);
                 self.cut_windows(chat);
                 self.readings.remove(chat);
+                let last = cut.turn_id.as_ref();
                 let rewind = AgentCommand::Rewind {
                     chat: chat.clone(),
-                    last: cut.turn_id.clone(),
+                    last: last.and_then(|_| self.last_known_to_agent(chat)),
                 };
                 self.command(chat, rewind, out);
                 self.end_workers(env, chat, out);
@@ -198,7 +205,9 @@ impl Host {
         let Some(state) = self.chat(chat).filter(|_| !self.is_reading(chat)) else {
             return;
         };
-        if let (Some(turn), Some(waiting)) = (&state.active_turn, &state.steering_message) {
+        if let (Some(turn), Some(waiting)) = (&state.active_turn, &state.steering_message)
+            && !self.runs_command(chat)
+        {
             let steer = AgentCommand::Steer {
                 chat: chat.clone(),
                 turn: turn.id.clone(),

@@ -4,7 +4,7 @@ use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ErrorPart;
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::session::{CreationFailed, SessionAction, SessionLifecycle};
-use agenthost_protocol::terminal::{TerminalAction, TerminalExited, TerminalLifecycle};
+use agenthost_protocol::terminal::TerminalLifecycle;
 use agenthost_protocol::uri::Uri;
 
 use crate::effect::Effects;
@@ -48,8 +48,7 @@ impl Host {
             ChannelState::Terminal(terminal)
                 if terminal.lifecycle == TerminalLifecycle::Running =>
             {
-                let exited = TerminalAction::Exited(TerminalExited { exit_code: None });
-                self.originate(channel, exited, out);
+                self.end_terminal(env, channel, None, out);
             }
             _ => {}
         }

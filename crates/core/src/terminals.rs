@@ -1,4 +1,4 @@
-//! Terminals that clients open.
+//! Terminals that clients open, and what clients do with any.
 //!
 //! What is typed is nobody else's business: it is passed on, told back to who
 //! typed it, and not kept (TER-20).
@@ -8,17 +8,18 @@ use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::list::List;
 use agenthost_protocol::root::{RootAction, TerminalsChanged};
 use agenthost_protocol::terminal::{
-    CreateTerminalParams, TerminalAction, TerminalClaim, TerminalCwdChanged, TerminalData,
-    TerminalExit, TerminalExited, TerminalInfo, TerminalInput, TerminalLifecycle, TerminalState,
-    TerminalTitleChanged,
+    CreateTerminalParams, TerminalAction, TerminalClaim, TerminalExit, TerminalInfo, TerminalInput,
+    TerminalLifecycle, TerminalState,
 };
 use agenthost_protocol::uri::{RootChannel, Uri};
 
+use crate::agent::AgentCommand;
 use crate::effect::{Answer, Effect, Effects};
 use crate::files::Access;
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::refusal::Failure;
+use crate::terminal_output::CommandLine;
 use crate::uris;
 
 /// Most terminals at a time.
@@ -28,11 +29,22 @@ const TERMINALS: usize = 200;
 const COLS: u64 = 80;
 const ROWS: u64 = 24;
 
+/// What runs in a terminal.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TerminalProgram {
+    /// The user's shell.
+    Shell,
+    /// One command line.
+    Command(CommandLine),
+}
+
 /// What is wanted of a terminal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TerminalCommand {
-    /// Start a shell in it.
+    /// Start something in it.
     Open {
+        /// What.
+        program: TerminalProgram,
         /// Where; the user's home if nobody says.
         directory: Option<Uri>,
         /// How wide.
@@ -51,19 +63,6 @@ pub enum TerminalCommand {
     },
     /// End it, and all that runs in it.
     Close,
-}
-
-/// What happened in a terminal.
-#[derive(Debug, Clone, PartialEq)]
-pub enum TerminalEvent {
-    /// Something was written.
-    Output(TerminalData),
-    /// It has another title.
-    Title(String),
-    /// It is in another directory.
-    Directory(Uri),
-    /// It has ended; with an exit code, if it is known.
-    Exited(Option<i64>),
 }
 
 impl Host {
@@ -130,6 +129,7 @@ impl Host {
         self.create(&terminal, session.as_ref(), state.into(), out);
         self.list_terminal(&terminal, out);
         let open = TerminalCommand::Open {
+            program: TerminalProgram::Shell,
             directory,
             cols,
             rows,
@@ -153,37 +153,6 @@ impl Host {
         Ok(Answer::Null)
     }
 
-    /// Something happened in a terminal that a client opened.
-    pub(crate) fn terminal_event(
-        &mut self,
-        terminal: &Uri,
-        event: TerminalEvent,
-        out: &mut Effects,
-    ) {
-        if !self.terminals.contains_key(terminal) {
-            return;
-        }
-        let action = match event {
-            TerminalEvent::Output(data) => TerminalAction::Data(data),
-            TerminalEvent::Title(title) => {
-                TerminalAction::TitleChanged(TerminalTitleChanged { title })
-            }
-            TerminalEvent::Directory(cwd) => TerminalAction::CwdChanged(TerminalCwdChanged { cwd }),
-            TerminalEvent::Exited(exit_code) => {
-                TerminalAction::Exited(TerminalExited { exit_code })
-            }
-        };
-        let listed = !matches!(
-            action,
-            TerminalAction::Data(_) | TerminalAction::CwdChanged(_)
-        );
-        self.originate(terminal, action, out);
-        self.trim_terminal(terminal, out);
-        if listed {
-            self.list_terminal(terminal, out);
-        }
-    }
-
     /// What follows from an action of a client.
     pub(crate) fn react_terminal(
         &mut self,
@@ -191,18 +160,15 @@ impl Host {
         action: &TerminalAction,
         out: &mut Effects,
     ) {
-        if !self.terminals.contains_key(terminal) {
-            return;
-        }
         match action {
             TerminalAction::Resized(size) => {
-                let resize = TerminalCommand::Resize {
-                    cols: size.cols,
-                    rows: size.rows,
-                };
-                self.tell_terminal(terminal, resize, out);
+                let (cols, rows) = (size.cols, size.rows);
+                let resize = TerminalCommand::Resize { cols, rows };
+                self.pass_to_terminal(terminal, resize, out);
             }
-            TerminalAction::Claimed(_) | TerminalAction::TitleChanged(_) => {
+            TerminalAction::Claimed(_) | TerminalAction::TitleChanged(_)
+                if self.terminals.contains_key(terminal) =>
+            {
                 self.list_terminal(terminal, out);
             }
             _ => {}
@@ -220,7 +186,7 @@ impl Host {
         out: &mut Effects,
     ) {
         let typed = TerminalCommand::Type(input.clone());
-        self.tell_terminal(terminal, typed, out);
+        self.pass_to_terminal(terminal, typed, out);
         let channel = self.channels.get(terminal);
         let watches = channel.is_some_and(|channel| channel.subscribers.contains_key(&connection));
         let watchers: &[ConnectionId] = if watches { &[connection] } else { &[] };
@@ -228,15 +194,41 @@ impl Host {
         self.show(watchers, terminal, action, Some(origin), out);
     }
 
-    fn tell_terminal(&self, terminal: &Uri, command: TerminalCommand, out: &mut Effects) {
+    /// What a client wants of a terminal goes to whoever runs it: the host, or
+    /// the agent that opened it.
+    fn pass_to_terminal(&mut self, terminal: &Uri, command: TerminalCommand, out: &mut Effects) {
+        if self.terminals.contains_key(terminal) || self.runs.contains_key(terminal) {
+            self.tell_terminal(terminal, command, out);
+            return;
+        }
+        let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
+            return;
+        };
+        if let TerminalClaim::Session(claim) = &state.claim {
+            let used = AgentCommand::UseTerminal {
+                chat: claim.chat.clone(),
+                terminal: terminal.clone(),
+                command,
+            };
+            self.command(terminal, used, out);
+        }
+    }
+
+    pub(crate) fn tell_terminal(
+        &self,
+        terminal: &Uri,
+        command: TerminalCommand,
+        out: &mut Effects,
+    ) {
         out.push(Effect::Terminal {
+            session: self.runs.get(terminal).map(|run| run.session.clone()),
             terminal: terminal.clone(),
             command: Box::new(command),
         });
     }
 
     /// Brings the entry of a terminal up to date (ROOT-5).
-    fn list_terminal(&mut self, terminal: &Uri, out: &mut Effects) {
+    pub(crate) fn list_terminal(&mut self, terminal: &Uri, out: &mut Effects) {
         let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
             return;
         };

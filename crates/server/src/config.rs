@@ -47,12 +47,15 @@ pub struct ServerConfig {
     pub wire_log: Option<WireLogConfig>,
 }
 
+/// Where it is noted what runs, in the data directory.
+pub(crate) const RUNNING: &str = "running";
+
 impl ServerConfig {
     /// A server for this machine alone, on a free port, with the shell as its
     /// agent.
     pub fn new(data_directory: impl Into<PathBuf>) -> Self {
         let data_directory = data_directory.into();
-        let shell = ShellAgent::with_notes(&data_directory.join("running"));
+        let shell = ShellAgent::with_notes(&data_directory.join(RUNNING));
         ServerConfig {
             listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
             tls: None,

@@ -94,7 +94,8 @@ impl Driver {
         }
         self.finish_marks().await?;
         self.finish()?;
-        self.agents.stop(Duration::from_secs(3)).await;
+        let agents = self.agents.stop(Duration::from_secs(3));
+        tokio::join!(agents, self.later.close_terminals());
         Ok(())
     }
 

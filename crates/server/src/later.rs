@@ -1,16 +1,19 @@
 //! What the host hears of later.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agenthost_core::{
     ConnectionId, Failure, FileErrand, FileSearch, ITEMS, Input, KeptText, SessionKey,
-    TerminalCommand, TerminalEvent, WatchErrand,
+    TerminalCommand, TerminalEvent, TerminalProgram, WatchErrand,
 };
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Bounds, Contents, Files, Terminal, TerminalStart, Watch, find_files};
+use agenthost_workspace::{
+    Bounds, Contents, Files, Program, Shell, Terminal, TerminalStart, Watch, find_files, sweep,
+};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -43,6 +46,10 @@ pub(crate) struct Later {
     terminals: BTreeMap<Uri, Terminal>,
     /// Looks at the files of sessions.
     pub(crate) surveys: Surveys,
+    /// Terminals that are coming to an end.
+    closing: JoinSet<()>,
+    /// Where it is noted what runs in terminals.
+    notes: Option<Arc<Path>>,
     /// The way to the host for what happens by itself.
     inputs: mpsc::Sender<Input>,
 }
@@ -65,12 +72,16 @@ impl Default for Errands {
 }
 
 impl Later {
-    /// What happens by itself goes to the host through its queue of inputs.
+    /// What happens by itself goes to the host through its queue of inputs;
+    /// what runs is noted in a folder. What an earlier host left running by
+    /// the notes there is ended.
     pub(crate) fn new(
         inputs: mpsc::Sender<Input>,
         contents: Arc<Contents>,
         surveys: Surveys,
+        notes: &Path,
     ) -> Self {
+        sweep(notes);
         Later {
             tasks: JoinSet::new(),
             searches: Arc::new(Semaphore::new(SEARCHES)),
@@ -80,6 +91,8 @@ impl Later {
             watches: Arc::default(),
             terminals: BTreeMap::new(),
             surveys,
+            closing: JoinSet::new(),
+            notes: Some(notes.into()),
             inputs,
         }
     }
@@ -209,14 +222,20 @@ impl Later {
     pub(crate) fn terminal(&mut self, terminal: Uri, command: TerminalCommand) -> Option<Input> {
         let done = match command {
             TerminalCommand::Open {
+                program,
                 directory,
                 cols,
                 rows,
             } => {
                 let start = TerminalStart {
+                    program: match program {
+                        TerminalProgram::Shell => Program::Shell(Shell::default()),
+                        TerminalProgram::Command(line) => Program::Command(line.0),
+                    },
                     directory,
                     cols,
                     rows,
+                    notes: self.notes.clone(),
                 };
                 return self.open_terminal(terminal, &start);
             }
@@ -229,10 +248,8 @@ impl Later {
                 found.map(|found| found.resize(cols, rows))
             }
             TerminalCommand::Close => {
-                if let Some(closed) = self.terminals.remove(&terminal) {
-                    // It takes a moment, and nobody has to wait for it.
-                    std::thread::spawn(move || drop(closed));
-                }
+                let closed = self.terminals.remove(&terminal);
+                self.close(closed.into_iter().collect());
                 None
             }
         };
@@ -257,10 +274,27 @@ impl Later {
             }
             Err(error) => {
                 tracing::warn!(%terminal, %error, "a terminal did not start");
-                let event = TerminalEvent::Exited(None);
+                let event = TerminalEvent::Failed(error.to_string());
                 Some(Input::Terminal { terminal, event })
             }
         }
+    }
+
+    /// Ends terminals. That takes a moment, which nobody has to wait for.
+    fn close(&mut self, terminals: Vec<Terminal>) {
+        // Those that are done are of no interest any more.
+        while self.closing.try_join_next().is_some() {}
+        if !terminals.is_empty() {
+            self.closing
+                .spawn_blocking(move || Terminal::close_all(terminals));
+        }
+    }
+
+    /// Ends all terminals, and waits until they have ended.
+    pub(crate) async fn close_terminals(&mut self) {
+        let terminals = std::mem::take(&mut self.terminals);
+        self.close(terminals.into_values().collect());
+        while self.closing.join_next().await.is_some() {}
     }
 
     /// Looks for files. What can be said at once comes back.

@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::accept;
 use crate::attend::Lobby;
-use crate::config::ServerConfig;
+use crate::config::{RUNNING, ServerConfig};
 use crate::connection::Event;
 use crate::deliveries::Deliveries;
 use crate::drive::Driver;
@@ -315,7 +315,8 @@ fn driver(
     let contents = Contents::open(&path);
     let contents = contents.map_err(|source| ServeError::Content { path, source })?;
     let contents = Arc::new(contents);
-    let later = Later::new(to_agents.clone(), Arc::clone(&contents), surveys);
+    let notes = config.data_directory.join(RUNNING);
+    let later = Later::new(to_agents.clone(), Arc::clone(&contents), surveys, &notes);
     let mut agents = Agents::new(to_agents);
     agents.put_aside_in(Arc::clone(&contents));
     let mut schemas = BTreeMap::new();

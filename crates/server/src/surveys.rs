@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agenthost_core::agent::AgentCommand;
 use agenthost_core::{ChangeErrand, ChangeTask, Effect, Failure, Input, Mark};
-use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::{Changes, ChangesError, Leftover};
 use tokio::sync::{Semaphore, oneshot};
@@ -25,15 +23,15 @@ pub(crate) struct Surveys {
     room: Arc<Semaphore>,
     /// Tells for each session when the last look is over.
     last: BTreeMap<Uri, oneshot::Receiver<()>>,
-    /// What agents are asked once it is known how things were before.
+    /// What happens to files once it is known how they were before.
     held: BTreeMap<Uri, Held>,
 }
 
-/// What the agent of a session is asked when all marks are there.
+/// What happens to the files of a session when all marks are there.
 #[derive(Debug, Default)]
 struct Held {
     marks: usize,
-    commands: Vec<(ProviderId, Box<AgentCommand>)>,
+    effects: Vec<Effect>,
 }
 
 impl Surveys {
@@ -105,17 +103,18 @@ impl Surveys {
         });
     }
 
-    /// Asks the agent of a session something, unless that has to wait.
-    pub(crate) fn hold(
-        &mut self,
-        session: &Uri,
-        provider: &ProviderId,
-        command: Box<AgentCommand>,
-    ) -> Option<Box<AgentCommand>> {
-        match self.held.get_mut(session) {
-            None => Some(command),
+    /// Keeps what changes the files of a session until it is known how they
+    /// were before. What need not wait comes back.
+    pub(crate) fn hold(&mut self, effect: Effect) -> Option<Effect> {
+        let session = match &effect {
+            Effect::Agent { session, .. } => Some(session),
+            Effect::Terminal { session, .. } => session.as_ref(),
+            _ => None,
+        };
+        match session.and_then(|session| self.held.get_mut(session)) {
+            None => Some(effect),
             Some(held) => {
-                held.commands.push((provider.clone(), command));
+                held.effects.push(effect);
                 None
             }
         }
@@ -138,15 +137,7 @@ impl Surveys {
         if held.marks > 0 {
             return Vec::new();
         }
-        let held = self.held.remove(session).unwrap_or_default();
-        let commands = held.commands.into_iter();
-        commands
-            .map(|(provider, command)| Effect::Agent {
-                session: session.clone(),
-                provider,
-                command,
-            })
-            .collect()
+        self.held.remove(session).unwrap_or_default().effects
     }
 }
 

@@ -1,10 +1,12 @@
 //! What agents and their clients work on.
 //!
 //! **What it does.** [`Files`] reads and changes files inside of granted
-//! folders; [`Contents`] keeps what is too large for a state; [`Watch`] tells what changes in one; [`Terminal`] is a shell to type
-//! into; [`find_files`] looks for files by what was typed of their
-//! names; [`Changes`] remembers how files were, and says how they
-//! differ; [`path_of`] and [`uri_of`] say which file a `file:` URI names.
+//! folders; [`Contents`] keeps what is too large for a state; [`Watch`] tells
+//! what changes in a folder; [`Changes`] remembers how files were, and says how
+//! they differ; [`Terminal`] is a shell to type into, or a command; [`Plain`] is
+//! what it shows without its sequences; [`find_files`] looks for files by what
+//! was typed of their names; [`path_of`] and [`uri_of`] say which file a `file:`
+//! URI names.
 //!
 //! **What it never does.** It decides nothing about sessions and sends nothing
 //! to anybody: it is asked, and answers. It follows no symbolic link out of
@@ -26,6 +28,8 @@ pub use changes::{Changes, ChangesError, Leftover};
 pub use contents::{ContentError, Contents};
 pub use files::{FileError, Files, LARGEST};
 pub use find::{Bounds, find_files};
-pub use terminal::{Terminal, TerminalError, TerminalStart};
+pub use terminal::{
+    GRACE, Plain, Program, Shell, Startup, Tail, Terminal, TerminalError, TerminalStart, sweep,
+};
 pub use text::take_whole;
 pub use watch::Watch;

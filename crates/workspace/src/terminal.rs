@@ -1,47 +1,68 @@
-//! A shell in a terminal of its own.
+//! A shell, or one command, in a terminal of its own.
 
+mod ending;
+mod leftovers;
+mod marks;
+mod output;
+mod plain;
+mod program;
 mod sequences;
 
-use std::io::{Read, Write};
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use agenthost_core::TerminalEvent;
 use agenthost_protocol::uri::Uri;
-use nix::sys::signal::{Signal, killpg};
+use filedescriptor::{FileDescriptor, Pipe};
 use nix::unistd::Pid;
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use portable_pty::{MasterPty, PtySize, native_pty_system};
 
 use crate::address::path_of;
-use sequences::Sequences;
+use ending::{Life, Session};
+use leftovers::Record;
+use output::Output;
+use program::Prepared;
 
-/// Pieces of input that wait for a program that does not read.
+pub use leftovers::sweep;
+pub use plain::{Plain, Tail};
+pub use program::{Program, Shell, Startup};
+
+/// Pieces of input that wait for a program that does not read. When there are
+/// more, the next is refused.
 const TYPED: usize = 1_000;
 
-/// How long a shell has to end by itself.
-const GRACE: Duration = Duration::from_millis(300);
+/// How long what runs in a terminal has to end by itself.
+pub const GRACE: Duration = Duration::from_millis(300);
 
-/// A shell that runs until it is dropped, with all that it started.
+/// A terminal with what runs in it. Dropped, all of that is killed; only what
+/// a shell left running when it ended by itself is left alone.
 pub struct Terminal {
-    master: Box<dyn MasterPty + Send>,
+    // Can be used by one thread at a time only.
+    master: Mutex<Box<dyn MasterPty + Send>>,
     typed: SyncSender<String>,
-    group: Option<Pid>,
-    /// Whether the shell has ended: then its number may be somebody else's.
-    ended: Arc<AtomicBool>,
+    session: Option<Session>,
+    life: Arc<Life>,
+    /// Kept for as long as the program may run.
+    _record: Option<Record>,
 }
 
 /// How a terminal starts.
 #[derive(Debug, Clone)]
 pub struct TerminalStart {
+    /// What runs in it.
+    pub program: Program,
     /// Where; the user's home if nobody says.
     pub directory: Option<Uri>,
     /// How wide.
     pub cols: u64,
     /// How high.
     pub rows: u64,
+    /// Where it is noted that it runs, so that `sweep` can end it if this
+    /// process is killed.
+    pub notes: Option<Arc<Path>>,
 }
 
 /// Why a terminal could not do something.
@@ -49,64 +70,87 @@ pub struct TerminalStart {
 #[error("{0}")]
 pub struct TerminalError(String);
 
+impl TerminalError {
+    fn of(error: impl std::fmt::Display) -> Self {
+        TerminalError(error.to_string())
+    }
+}
+
 impl std::fmt::Debug for Terminal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Terminal")
-            .field("group", &self.group)
+            .field("session", &self.session)
             .finish_non_exhaustive()
     }
 }
 
 impl Terminal {
-    /// Starts a shell. What happens goes to `tell`; while that waits, so does
-    /// whatever writes to the terminal.
+    /// Starts a program in a new terminal. What happens goes to `tell`; while
+    /// that waits, so does whatever writes to the terminal.
     ///
     /// # Errors
     ///
-    /// If there is no such folder, or no shell, or no more terminals.
+    /// If there is no such folder, or no such program, or no more terminals.
     pub fn open(
         start: &TerminalStart,
         tell: impl FnMut(TerminalEvent) + Send + 'static,
     ) -> Result<Self, TerminalError> {
-        let failed = |error: &dyn std::fmt::Display| TerminalError(error.to_string());
         let directory = directory(start)?;
         let pair = native_pty_system().openpty(size(start.cols, start.rows));
-        let pair = pair.map_err(|error| failed(&error))?;
-        let mut command = CommandBuilder::new_default_prog();
+        let pair = pair.map_err(TerminalError::of)?;
+        let descriptor = pair.master.as_raw_fd();
+        let descriptor = descriptor.ok_or_else(|| TerminalError::of("the terminal has no file"))?;
+        let bytes = FileDescriptor::dup(&descriptor).map_err(TerminalError::of)?;
+        let writer = pair.master.take_writer().map_err(TerminalError::of)?;
+        let over = Pipe::new().map_err(TerminalError::of)?;
+        let Prepared {
+            mut command,
+            integration,
+        } = Prepared::new(&start.program);
         command.cwd(directory);
-        command.env("TERM", "xterm-256color");
-        command.env("COLORTERM", "truecolor");
         let child = pair.slave.spawn_command(command);
-        let child = child.map_err(|error| failed(&error))?;
-        // Without this the end of the shell would not be the end of the output.
+        let mut child = child.map_err(TerminalError::of)?;
+        // Without this the end of the program would not be the end of the output.
         drop(pair.slave);
-        let reader = pair
-            .master
-            .try_clone_reader()
-            .map_err(|error| failed(&error))?;
-        let writer = pair.master.take_writer().map_err(|error| failed(&error))?;
-        let group = child.process_id().and_then(|id| i32::try_from(id).ok());
+        let leader = child.process_id().and_then(|id| i32::try_from(id).ok());
+        let leader = leader.map(Pid::from_raw);
         let (typed, to_write) = sync_channel(TYPED);
-        spawn("terminal input", move || write(writer, &to_write))?;
-        let ended = Arc::new(AtomicBool::new(false));
-        let over = Arc::clone(&ended);
-        spawn("terminal output", move || read(reader, child, &over, tell))?;
-        Ok(Terminal {
-            master: pair.master,
+        let mut terminal = Terminal {
+            master: Mutex::new(pair.master),
             typed,
-            group: group.map(Pid::from_raw),
-            ended,
-        })
+            session: leader.map(|leader| Session::new(leader, &start.program)),
+            life: Arc::default(),
+            _record: None,
+        };
+        // From here on whatever fails ends what has begun.
+        if let (Some(notes), Some(leader)) = (&start.notes, leader) {
+            terminal._record = Some(Record::write(notes, leader).map_err(TerminalError::of)?);
+        }
+        spawn("terminal input", move || write(writer, &to_write))?;
+        let output = Output {
+            bytes,
+            over: over.read,
+            life: Arc::clone(&terminal.life),
+            integration,
+            program: start.program.clone(),
+        };
+        spawn("terminal output", move || output.read(tell))?;
+        let (life, ends) = (Arc::clone(&terminal.life), over.write);
+        spawn("terminal end", move || {
+            life.end(child.wait().ok());
+            drop(ends);
+        })?;
+        Ok(terminal)
     }
 
     /// Passes on what was typed.
     ///
     /// # Errors
     ///
-    /// If nobody reads it and too much waits already, or the shell has ended.
+    /// If nobody reads it and too much waits already, or the program has ended.
     pub fn write(&self, text: String) -> Result<(), TerminalError> {
         let sent = self.typed.try_send(text);
-        sent.map_err(|_| TerminalError("nothing more can be typed".to_owned()))
+        sent.map_err(|_| TerminalError::of("nothing more can be typed"))
     }
 
     /// It has another size.
@@ -115,36 +159,48 @@ impl Terminal {
     ///
     /// If the system does not let us.
     pub fn resize(&self, cols: u64, rows: u64) -> Result<(), TerminalError> {
-        let resized = self.master.resize(size(cols, rows));
-        resized.map_err(|error| TerminalError(error.to_string()))
+        let master = self.master.lock().unwrap_or_else(PoisonError::into_inner);
+        master.resize(size(cols, rows)).map_err(TerminalError::of)
+    }
+
+    /// Asks all that runs in it to end, and does not wait for it.
+    pub fn hang_up(&self) {
+        if let Some(session) = &self.session
+            && !self.life.is_over()
+        {
+            session.hang_up();
+        }
+    }
+
+    /// Waits until the program has ended, but not for longer than this.
+    pub fn wait(&self, deadline: Instant) {
+        self.life.wait(deadline);
+    }
+
+    /// Ends all that runs in some terminals: politely, then not. However many
+    /// they are, it takes no longer than one.
+    pub fn close_all(terminals: Vec<Terminal>) {
+        for terminal in &terminals {
+            terminal.hang_up();
+        }
+        let deadline = Instant::now() + GRACE;
+        for terminal in &terminals {
+            terminal.wait(deadline);
+        }
     }
 }
 
-/// All that runs in it ends: politely, then not.
 impl Drop for Terminal {
     fn drop(&mut self) {
-        let runs = |_: &Pid| !self.ended.load(Ordering::Acquire);
-        let Some(group) = self.group.filter(runs) else {
-            return;
-        };
-        // It may have ended by itself.
-        killpg(group, Signal::SIGHUP).unwrap_or_default();
-        let deadline = Instant::now() + GRACE;
-        while runs(&group) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        if runs(&group) {
-            killpg(group, Signal::SIGKILL).unwrap_or_default();
+        if let Some(session) = &self.session {
+            session.kill(&self.life);
         }
     }
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), TerminalError> {
     let thread = std::thread::Builder::new().name(name.to_owned());
-    let thread = thread.spawn(work);
-    thread
-        .map(drop)
-        .map_err(|error| TerminalError(error.to_string()))
+    thread.spawn(work).map(drop).map_err(TerminalError::of)
 }
 
 fn directory(start: &TerminalStart) -> Result<PathBuf, TerminalError> {
@@ -154,7 +210,7 @@ fn directory(start: &TerminalStart) -> Result<PathBuf, TerminalError> {
     };
     let directory = directory.unwrap_or_else(|| PathBuf::from("/"));
     if !directory.is_dir() {
-        return Err(TerminalError("the folder is not there".to_owned()));
+        return Err(TerminalError::of("the folder is not there"));
     }
     Ok(directory)
 }
@@ -174,41 +230,9 @@ fn write(mut writer: Box<dyn Write + Send>, typed: &Receiver<String>) {
         let written = writer
             .write_all(text.as_bytes())
             .and_then(|()| writer.flush());
-        // Nobody reads: the shell has ended.
+        // Nobody reads: the program has ended.
         if written.is_err() {
             return;
         }
     }
-}
-
-/// Tells what is written until there is no more, and how it ended.
-fn read(
-    mut reader: Box<dyn Read + Send>,
-    mut child: Box<dyn Child + Send + Sync>,
-    ended: &AtomicBool,
-    mut tell: impl FnMut(TerminalEvent),
-) {
-    let mut sequences = Sequences::default();
-    let mut buffer = vec![0; 16 * 1024];
-    loop {
-        match reader.read(&mut buffer) {
-            // The system's word for the end of a terminal is an error.
-            Ok(0) | Err(_) => break,
-            Ok(count) => {
-                let bytes = buffer.get(..count).unwrap_or_default();
-                for event in sequences.read(bytes) {
-                    tell(event);
-                }
-            }
-        }
-    }
-    for event in sequences.finish() {
-        tell(event);
-    }
-    let exit_code = child
-        .wait()
-        .ok()
-        .map(|status| i64::from(status.exit_code()));
-    ended.store(true, Ordering::Release);
-    tell(TerminalEvent::Exited(exit_code));
 }

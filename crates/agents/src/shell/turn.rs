@@ -1,30 +1,25 @@
 //! One turn of the shell agent: ask, run, report.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use agenthost_core::agent::{AgentCommand, AgentEvent, Decision};
-use agenthost_protocol::chat::{
-    ConfirmationOption, ConfirmationOptionKind, ErrorPart, TerminalCommandResult, ToolCallResult,
-    ToolResultContent, ToolResultTerminal, ToolResultText,
-};
+use agenthost_core::{COMMAND_COLS, COMMAND_ROWS, CommandLine, CommandReport, TerminalEvent};
+use agenthost_protocol::chat::{ConfirmationOption, ConfirmationOptionKind, ErrorPart};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::{ConfirmationOptionId, ToolCallId, TurnId};
 use agenthost_protocol::list::List;
 use agenthost_protocol::terminal::{
-    TerminalAction, TerminalClaim, TerminalData, TerminalExited, TerminalLifecycle,
-    TerminalSessionClaim, TerminalState,
+    TerminalAction, TerminalClaim, TerminalCwdChanged, TerminalExited, TerminalLifecycle,
+    TerminalSessionClaim, TerminalState, TerminalTitleChanged,
 };
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::Json;
 use agenthost_workspace::path_of;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
-use super::command::Running;
+use super::running::{Keyboard, Running};
 use crate::agent::{Events, HostGone};
 use crate::mapper::{ToolStart, TurnEvent, TurnMapper};
 
@@ -34,11 +29,8 @@ directory of this session, and show its output as it comes.
 
 - Allow once, or for the whole session, or deny.
 - Cancel the turn to end a command and everything it started.
-- There is nothing to read from: commands that ask questions get no answer.
+- A command that asks something is answered in its terminal.
 ";
-
-/// How much of the output goes into the result, from the end.
-const TAIL: usize = 4_000;
 
 /// A turn, while it runs.
 pub(super) struct Turn {
@@ -47,6 +39,8 @@ pub(super) struct Turn {
     pub(super) turn: TurnId,
     /// What the host wants of the turn.
     pub(super) commands: mpsc::Receiver<AgentCommand>,
+    /// How others type into its terminal.
+    pub(super) keyboard: Keyboard,
     pub(super) events: Events,
     pub(super) directory: Option<Uri>,
     /// Where it is noted that a command runs.
@@ -66,8 +60,8 @@ enum Waited {
 impl Turn {
     /// Asks, runs, reports.
     pub(super) async fn work(mut self, text: &str) -> Result<(), HostGone> {
-        let line = text.trim();
-        if line.is_empty() || line == "help" {
+        let line = CommandLine(text.trim().to_owned());
+        if line.0.is_empty() || line.0 == "help" {
             self.say(TurnEvent::Text(HELP.to_owned())).await?;
             return self.end(None).await;
         }
@@ -77,8 +71,8 @@ impl Turn {
             id: call.clone(),
             name: "shell".to_owned(),
             display_name: "Shell".to_owned(),
-            message: format!("Run {}", short(line)).into(),
-            input: Some(line.to_owned()),
+            message: format!("Run {}", line.title()).into(),
+            input: Some(line.0.clone()),
             question: (!always).then(|| ToolStart::ask("Run in terminal", options())),
         };
         self.say(TurnEvent::Tool(Box::new(start))).await?;
@@ -101,106 +95,74 @@ impl Turn {
         self.run(call, line).await
     }
 
-    async fn run(mut self, call: ToolCallId, line: &str) -> Result<(), HostGone> {
-        let directory = match self.directory.as_ref().map(path_of) {
+    async fn run(mut self, call: ToolCallId, line: CommandLine) -> Result<(), HostGone> {
+        match self.directory.as_ref().map(path_of) {
             Some(None) => {
                 let reason = "the working directory of this session is not a local folder";
                 return self.end(Some(failure("directory", reason))).await;
             }
-            Some(found) => found,
-            None => None,
-        };
-        if let Some(missing) = directory.as_ref().filter(|path| !path.is_dir()) {
-            let reason = format!("the working directory `{}` is no folder", missing.display());
-            return self.end(Some(failure("directory", &reason))).await;
+            Some(Some(missing)) if !missing.is_dir() => {
+                let reason = format!("the working directory `{}` is no folder", missing.display());
+                return self.end(Some(failure("directory", &reason))).await;
+            }
+            Some(Some(_)) | None => {}
         }
-        let mut running = match Running::start(line, directory.as_ref(), self.notes.as_deref()) {
+        let running = Running::start(&line, self.directory.as_ref(), self.notes.as_ref());
+        let mut running = match running {
             Ok(running) => running,
             Err(error) => {
                 let reason = format!("start `sh`: {error}");
                 return self.end(Some(failure("spawn", &reason))).await;
             }
         };
-        let terminal = self.open_terminal(&call, line, directory).await?;
-        let block = |result| {
-            ToolResultContent::Terminal(ToolResultTerminal {
-                resource: terminal.clone(),
-                title: short(line),
-                is_pty: Some(false),
-                result,
-            })
+        let report = CommandReport {
+            line,
+            terminal: self.terminal_address(),
         };
-        let shown = TurnEvent::ToolContent(call.clone(), vec![block(None)]);
+        running.connect(&self.keyboard, &report.terminal);
+        self.open_terminal(&call, &report).await?;
+        let shown = TurnEvent::ToolContent(call.clone(), report.running());
         self.say(shown).await?;
-        let mut tail = Tail::default();
-        let mut start = Start::now();
-        loop {
+        let end = loop {
             tokio::select! {
-                output = running.read() => match output {
-                    Ok(Some(text)) => {
-                        tail.push(&text);
-                        start.pace(text.len()).await;
-                        let data = TerminalAction::Data(TerminalData { data: text });
-                        self.tell_terminal(&terminal, data).await?;
-                    }
-                    // Nothing more to read, for whatever reason: wait for the end.
-                    Ok(None) | Err(_) => break,
+                event = running.next() => match event {
+                    TerminalEvent::Exited(end) => break end,
+                    event => self.tell_event(&report.terminal, event).await?,
                 },
                 waited = self.wait() => match waited {
                     // It runs already; there is nothing to decide.
                     Waited::Decided(_) => {}
                     Waited::Ended => {
                         running.stop().await;
-                        let exited = TerminalAction::Exited(TerminalExited { exit_code: None });
-                        return self.tell_terminal(&terminal, exited).await;
+                        return self.tell_exit(&report.terminal, None).await;
                     }
                 },
             }
-        }
-        let exit_code = running.wait().await.unwrap_or_default();
-        let exited = TerminalAction::Exited(TerminalExited { exit_code });
-        self.tell_terminal(&terminal, exited).await?;
-        let content = vec![
-            ToolResultContent::Text(ToolResultText {
-                text: tail.text.clone(),
-            }),
-            block(Some(TerminalCommandResult {
-                exit_code,
-                preview: Some(tail.text),
-                truncated: Some(tail.truncated),
-            })),
-        ];
-        let success = exit_code == Some(0);
-        let ended = match exit_code {
-            Some(code) => format!("it ended with exit code {code}"),
-            None => "it was killed".to_owned(),
         };
-        let result = ToolCallResult {
-            success,
-            past_tense_message: format!("Ran {}", short(line)).into(),
-            content: Some(content),
-            structured_content: None,
-            error: (!success).then(|| Json::from_iter([("message", ended)])),
-        };
-        self.say(TurnEvent::ToolDone(call, Box::new(result)))
-            .await?;
+        // What it left in the background ends with it.
+        drop(running);
+        self.tell_exit(&report.terminal, end.exit_code).await?;
+        let result = Box::new(report.ended(end));
+        self.say(TurnEvent::ToolDone(call, result)).await?;
         self.end(None).await
+    }
+
+    fn terminal_address(&self) -> Uri {
+        let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        let (chat, name) = (encode(self.chat.as_str()), encode(self.turn.as_str()));
+        Uri::from(format!("ahp-terminal:/{chat}/{name}"))
     }
 
     async fn open_terminal(
         &self,
         call: &ToolCallId,
-        line: &str,
-        directory: Option<PathBuf>,
-    ) -> Result<Uri, HostGone> {
-        let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        let (chat, name) = (encode(self.chat.as_str()), encode(self.turn.as_str()));
-        let terminal = Uri::from(format!("ahp-terminal:/{chat}/{name}"));
+        report: &CommandReport,
+    ) -> Result<(), HostGone> {
         let state = TerminalState {
-            title: short(line),
-            cwd: directory.and_then(|_| self.directory.clone()),
-            cols: None,
-            rows: None,
+            title: report.line.title(),
+            cwd: self.directory.clone(),
+            cols: Some(COMMAND_COLS),
+            rows: Some(COMMAND_ROWS),
             content: List::new(),
             lifecycle: TerminalLifecycle::Running,
             claim: TerminalClaim::Session(TerminalSessionClaim {
@@ -210,14 +172,35 @@ impl Turn {
                 tool_call_id: Some(call.clone()),
             }),
             supports_command_detection: None,
-            is_pty: Some(false),
+            is_pty: Some(true),
         };
         let opened = AgentEvent::TerminalOpened {
-            terminal: terminal.clone(),
+            terminal: report.terminal.clone(),
             state: Box::new(state),
         };
-        self.events.send(opened).await?;
-        Ok(terminal)
+        self.events.send(opened).await
+    }
+
+    async fn tell_event(&self, terminal: &Uri, event: TerminalEvent) -> Result<(), HostGone> {
+        let action = match event {
+            TerminalEvent::Output(data) => TerminalAction::Data(data),
+            TerminalEvent::Title(title) => {
+                TerminalAction::TitleChanged(TerminalTitleChanged { title })
+            }
+            TerminalEvent::Directory(cwd) => TerminalAction::CwdChanged(TerminalCwdChanged { cwd }),
+            // Its end is told by who waits for it, and it has no shell.
+            TerminalEvent::CommandDetection
+            | TerminalEvent::CommandExecuted(_)
+            | TerminalEvent::CommandFinished(_)
+            | TerminalEvent::Exited(_)
+            | TerminalEvent::Failed(_) => return Ok(()),
+        };
+        self.tell_terminal(terminal, action).await
+    }
+
+    async fn tell_exit(&self, terminal: &Uri, exit_code: Option<i64>) -> Result<(), HostGone> {
+        let exited = TerminalAction::Exited(TerminalExited { exit_code });
+        self.tell_terminal(terminal, exited).await
     }
 
     async fn tell_terminal(&self, terminal: &Uri, action: TerminalAction) -> Result<(), HostGone> {
@@ -262,6 +245,7 @@ impl Turn {
                     | AgentCommand::OpenChat { .. }
                     | AgentCommand::ToolCompleted { .. }
                     | AgentCommand::Steer { .. }
+                    | AgentCommand::UseTerminal { .. }
                     | AgentCommand::Attached { .. }
                     | AgentCommand::Configure { .. }
                     | AgentCommand::Directories { .. }
@@ -289,51 +273,6 @@ fn options() -> Vec<ConfirmationOption> {
     ]
 }
 
-/// The beginning of the output. One that is a flood waits a moment for those
-/// who want to see it from its start: they have to subscribe first.
-struct Start {
-    announced: Instant,
-    sent: usize,
-}
-
-impl Start {
-    const FLOOD: usize = 256 * 1024;
-    const MOMENT: Duration = Duration::from_millis(100);
-
-    fn now() -> Self {
-        Start {
-            announced: Instant::now(),
-            sent: 0,
-        }
-    }
-
-    async fn pace(&mut self, bytes: usize) {
-        self.sent += bytes;
-        if self.sent > Self::FLOOD {
-            tokio::time::sleep_until(self.announced + Self::MOMENT).await;
-        }
-    }
-}
-
-/// The end of the output, as much as goes into the result.
-#[derive(Default)]
-struct Tail {
-    text: String,
-    truncated: bool,
-}
-
-impl Tail {
-    fn push(&mut self, text: &str) {
-        self.text.push_str(text);
-        let excess = self.text.len().saturating_sub(TAIL);
-        if excess > 0 {
-            let cut = (excess..self.text.len()).find(|at| self.text.is_char_boundary(*at));
-            self.text.drain(..cut.unwrap_or(self.text.len()));
-            self.truncated = true;
-        }
-    }
-}
-
 fn failure(kind: &str, message: &str) -> ErrorPart {
     ErrorPart {
         error: ErrorInfo {
@@ -344,15 +283,4 @@ fn failure(kind: &str, message: &str) -> ErrorPart {
         },
         resumable: None,
     }
-}
-
-/// A command line as a title: its first line, not too long.
-fn short(line: &str) -> String {
-    const LENGTH: usize = 80;
-    let first = line.lines().next().unwrap_or_default();
-    let mut title: String = first.chars().take(LENGTH).collect();
-    if title.len() < line.len() {
-        title.push('…');
-    }
-    title
 }

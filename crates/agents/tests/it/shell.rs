@@ -4,16 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agenthost_agents::{Agent, Agents, Session, SessionFuture, ShellAgent};
-use agenthost_core::Input;
 use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_core::{Input, TerminalCommand};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
-use agenthost_protocol::terminal::TerminalAction;
+use agenthost_protocol::terminal::{TerminalAction, TerminalInput};
+use agenthost_protocol::uri::Uri;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use tokio::sync::mpsc;
 
-use crate::bench::{Bench, session};
+use crate::bench::{Bench, chat, session};
 
 #[tokio::test]
 async fn a_command_is_asked_for_run_and_reported() {
@@ -37,7 +38,7 @@ async fn a_command_is_asked_for_run_and_reported() {
     let output: String = events
         .iter()
         .filter_map(|event| event.strip_prefix("data "))
-        .map(|text| text.trim_matches('"').replace("\\n", "\n"))
+        .map(|text| text.trim_matches('"').replace("\\r\\n", "\n"))
         .collect();
     assert_eq!(output, format!("{}\noops\n", path.display()));
     let last: Vec<_> = events.iter().rev().take(3).collect();
@@ -46,6 +47,8 @@ async fn a_command_is_asked_for_run_and_reported() {
         last[1].starts_with("complete false {\"exitCode\":3,"),
         "{last:?}"
     );
+    // Without what only a terminal understands.
+    assert!(last[1].contains("\\noops\\n\""), "{last:?}");
     assert_eq!(last[2], "exited Some(3)");
     // Asked again the next time.
     bench.prompt("t2", "true");
@@ -53,6 +56,49 @@ async fn a_command_is_asked_for_run_and_reported() {
         bench.until("ready").await.last().unwrap(),
         "ready Run true and asks"
     );
+}
+
+/// TER-5, TER-11: the user answers what a command asks, in its terminal.
+#[tokio::test]
+async fn a_command_is_typed_into() {
+    let mut bench = Bench::open("/").await;
+    bench.prompt("t1", "stty size; read answer; stty size; echo got:$answer");
+    bench.until("ready").await;
+    bench.approve("t1", "once");
+    let (terminal, state) = loop {
+        if let AgentEvent::TerminalOpened { terminal, state } = bench.event().await {
+            break (terminal, state);
+        }
+    };
+    assert_eq!(state.is_pty, Some(true));
+    assert_eq!((state.cols, state.rows), (Some(120), Some(30)));
+    let events = bench.until("data").await;
+    assert_eq!(events.last().unwrap(), "data \"30 120\\r\\n\"");
+    let mut apply = |terminal: &Uri, command| {
+        bench.command(AgentCommand::UseTerminal {
+            chat: chat(),
+            terminal: terminal.clone(),
+            command,
+        });
+    };
+    let typed = |text: &str| {
+        let data = text.to_owned();
+        TerminalCommand::Type(TerminalInput { data })
+    };
+    apply(&Uri::from("ahp-terminal:/other"), typed("no\n"));
+    apply(&terminal, TerminalCommand::Resize { cols: 90, rows: 20 });
+    apply(&terminal, typed("yes\n"));
+    let events = bench.until("end").await.concat();
+    assert!(events.contains("20 90"), "{events}");
+    assert!(events.contains("got:yes"), "{events}");
+    // Nobody is there any more.
+    bench.command(AgentCommand::UseTerminal {
+        chat: chat(),
+        terminal,
+        command: typed("late"),
+    });
+    bench.prompt("t2", "help");
+    bench.until("end t2").await;
 }
 
 #[tokio::test]
@@ -66,7 +112,7 @@ async fn everything_can_be_allowed_for_a_session() {
     let events = bench.until("end t2").await;
     assert_eq!(events[1], "ready Run echo again and runs");
     assert!(
-        events.contains(&"data \"again\\n\"".to_owned()),
+        events.contains(&"data \"again\\r\\n\"".to_owned()),
         "{events:?}"
     );
 }

@@ -10,8 +10,9 @@ use agenthost_protocol::chat::{
     ChatAction, ResponsePart, ToolCall, ToolCallComplete, ToolResultContent, TurnCancelled,
     TurnState,
 };
-use agenthost_protocol::terminal::{TerminalAction, TerminalPart};
+use agenthost_protocol::terminal::{TerminalAction, TerminalLifecycle, TerminalPart};
 use agenthost_protocol::uri::Uri;
+use agenthost_workspace::Plain;
 
 use crate::output;
 use crate::spool::Spool;
@@ -44,6 +45,9 @@ pub(crate) struct Show {
 struct Terminal {
     /// It was cut back to its end, which comes again and was shown before.
     repeats: bool,
+    /// Where it is not shown on a terminal, what only one understands is left
+    /// out.
+    plain: Plain,
 }
 
 impl Show {
@@ -287,15 +291,42 @@ impl Show {
                 continue;
             };
             let parts: Vec<_> = state.content.items().cloned().collect();
+            let exited = matches!(state.lifecycle, TerminalLifecycle::Exited(_));
             for part in parts {
                 match part {
-                    TerminalPart::Unclassified(output) => self.text(&output.value)?,
-                    TerminalPart::Command(command) => self.text(&command.output)?,
+                    TerminalPart::Unclassified(output) => {
+                        self.output(&block.resource, &output.value)?;
+                    }
+                    TerminalPart::Command(command) => {
+                        self.output(&block.resource, &command.output)?;
+                    }
                     TerminalPart::Unknown(_) => {}
                 }
             }
+            if exited {
+                self.end_output(&block.resource)?;
+            }
         }
         Ok(())
+    }
+
+    /// What was written to a terminal.
+    fn output(&mut self, terminal: &Uri, text: &str) -> anyhow::Result<()> {
+        match self.terminals.get_mut(terminal) {
+            Some(terminal) if !self.on_terminal => {
+                let text = terminal.plain.push(text);
+                self.text(&text)
+            }
+            Some(_) => self.text(text),
+            None => Ok(()),
+        }
+    }
+
+    /// Nothing more comes of a terminal: what is left of its last line.
+    fn end_output(&mut self, terminal: &Uri) -> anyhow::Result<()> {
+        let terminal = self.terminals.get_mut(terminal);
+        let plain = terminal.map(|terminal| std::mem::take(&mut terminal.plain));
+        self.text(&plain.unwrap_or_default().finish())
     }
 
     fn terminal(
@@ -308,7 +339,8 @@ impl Show {
         };
         match action {
             TerminalAction::Data(_) if terminal.repeats => terminal.repeats = false,
-            TerminalAction::Data(data) => self.text(&data.data)?,
+            TerminalAction::Data(data) => self.output(&envelope.channel, &data.data)?,
+            TerminalAction::Exited(_) => self.end_output(&envelope.channel)?,
             TerminalAction::Cleared(_) if envelope.origin.is_none() => terminal.repeats = true,
             _ => {}
         }

@@ -86,11 +86,14 @@ fn a_turn_runs_in_the_terminal() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     std::fs::write(path.join("a file"), "").unwrap();
-    let output = run(path, &["run", "ls; printf end"], "y\n");
+    let output = run(path, &["run", "ls | cat; printf end"], "y\n");
     assert_eq!(out(&output), "a file\ndata\nend\n");
     assert_eq!(output.status.code(), Some(0));
     let asked = err(&output);
-    assert!(asked.contains("Run in terminal: ls; printf end"), "{asked}");
+    assert!(
+        asked.contains("Run in terminal: ls | cat; printf end"),
+        "{asked}"
+    );
     assert!(asked.contains("1) Allow once"), "{asked}");
 
     let output = run(path, &["run", "exit 3"], "what?\n1\n");
@@ -124,7 +127,31 @@ fn a_turn_runs_in_the_terminal() {
     // And it makes the state that was shown.
     let output = run(path, &["reduce", "-", "--compact"], &lines);
     let state = out(&output);
-    assert!(state.contains(r#""value":"hi\n""#), "{state}");
+    assert!(state.contains(r#""value":"hi\r\n""#), "{state}");
+}
+
+/// Without a terminal, nothing that only a terminal understands is shown; and
+/// a message can be a command, which nobody has to agree to.
+#[test]
+fn commands_are_run_and_shown_plainly() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let coloured = r"printf '\033[31mred\033[0m 1%%\r\033[31mred\033[0m 2%%\n\033]0;t\007last'";
+    let output = run(path, &["run", "--yes", coloured], "");
+    assert_eq!(out(&output), "red 2%\nlast\n");
+    let output = run(path, &["run", &format!("!{coloured}; pwd > here")], "");
+    assert_eq!(out(&output), "red 2%\nlast\n");
+    assert_eq!((output.status.code(), &*err(&output)), (Some(0), ""));
+    assert!(path.join("here").exists());
+    let output = run(path, &["run", "!echo oops; exit 3"], "");
+    assert_eq!(out(&output), "oops\n");
+    let said = err(&output);
+    assert!(said.contains("it ended with exit code 3"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    let output = run(path, &["run", "! "], "");
+    let said = err(&output);
+    assert!(said.contains("there is no command after `!`"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
 }
 
 /// More than fits into any queue: the client loses its socket and comes back.
@@ -296,27 +323,28 @@ fn a_reader_that_leaves_ends_the_turn() {
 /// what became of the turn, and what ran for it runs no more.
 #[test]
 fn a_run_survives_its_host() {
-    let directory = tempfile::tempdir().unwrap();
-    let host = Host::start(directory.path(), &[]);
-    let mut child = begin(
-        directory.path(),
-        &["run", "--yes", "echo started; sleep 98765.4321"],
-    );
-    let mut reader = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    reader.read_line(&mut line).unwrap();
-    assert_eq!(line, "started\n");
-    drop(host);
-    assert!(runs("98765.4321"));
-    let _host = Host::start(directory.path(), &[]);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let said = err(&output);
-    assert!(
-        said.contains("the host stopped while this turn was running"),
-        "{said}"
-    );
-    assert!(ends("98765.4321"));
+    for (prefix, time) in [("", "98765.4321"), ("!", "98765.1234")] {
+        let directory = tempfile::tempdir().unwrap();
+        let host = Host::start(directory.path(), &[]);
+        // The end of its terminal does not end this one.
+        let line = format!("{prefix}trap '' HUP; echo started; sleep {time}");
+        let mut child = begin(directory.path(), &["run", "--yes", &line]);
+        let mut reader = BufReader::new(child.stdout.take().unwrap());
+        let mut shown = String::new();
+        reader.read_line(&mut shown).unwrap();
+        assert_eq!(shown, "started\n");
+        drop(host);
+        assert!(runs(time));
+        let _host = Host::start(directory.path(), &[]);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let said = err(&output);
+        assert!(
+            said.contains("the host stopped while this turn was running"),
+            "{said}"
+        );
+        assert!(ends(time));
+    }
 }
 
 /// Whether a command is gone before long: it is asked to end before it is made

@@ -23,7 +23,9 @@ pub(super) fn judge(
         }
         TerminalAction::Input(_) => match &terminal.claim {
             TerminalClaim::Client(claim) if claim.client_id == *client => {}
-            TerminalClaim::Client(_) | TerminalClaim::Session(_) => return Err(not_yours()),
+            TerminalClaim::Client(_) => return Err(not_yours()),
+            // Whoever takes part in a session may answer what it runs.
+            TerminalClaim::Session(_) => {}
         },
         TerminalAction::Claimed(claimed) => match (&terminal.claim, &claimed.claim) {
             (_, TerminalClaim::Client(wanted)) if wanted.client_id != *client => {

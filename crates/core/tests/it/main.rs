@@ -28,6 +28,7 @@ mod sessions;
 mod simulation;
 mod subscriptions;
 mod table;
+mod terminal_turns;
 mod terminals;
 mod turns;
 mod workers;

@@ -3,7 +3,7 @@
 use agenthost_core::agent::{AgentCommand, Attached, ChatContext};
 use agenthost_core::{
     Answer, ChangeTask, ConnectionId, Effect, Effects, Input, Mark, Moment, Recipient,
-    TerminalCommand,
+    TerminalCommand, TerminalProgram,
 };
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
@@ -25,7 +25,10 @@ fn short(channel: &Uri) -> String {
     if channel.as_str() == "ahp-root://" {
         return "root".to_owned();
     }
-    channel.to_string()
+    match channel.as_str().strip_prefix("ahp-terminal:/command-") {
+        Some(_) => "run".to_owned(),
+        None => channel.to_string(),
+    }
 }
 
 pub(crate) fn render(effects: &Effects) -> Vec<String> {
@@ -106,12 +109,11 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                 reason,
             } => format!("discarded {} {action}: {reason}", short(channel)),
             Effect::Watch(errand) => format!("watch {} as {}", errand.watch.root, errand.channel),
-            Effect::Terminal { terminal, command } => match &**command {
-                TerminalCommand::Type(typed) => {
-                    format!("terminal {terminal}: type {:?}", typed.data)
-                }
-                other => format!("terminal {terminal}: {other:?}"),
-            },
+            Effect::Terminal {
+                terminal, command, ..
+            } => {
+                format!("terminal {}: {}", short(terminal), render_use(command))
+            }
             Effect::Changes(errand) => format!(
                 "changes {}: {}",
                 short(&errand.session),
@@ -143,6 +145,28 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
         lines.push("nothing".to_owned());
     }
     lines
+}
+
+/// What is wanted of a terminal.
+fn render_use(command: &TerminalCommand) -> String {
+    match command {
+        TerminalCommand::Open {
+            program,
+            directory,
+            cols,
+            rows,
+        } => {
+            let program = match program {
+                TerminalProgram::Shell => "a shell".to_owned(),
+                TerminalProgram::Command(line) => format!("{:?}", line.0),
+            };
+            let place = directory.as_ref().map_or("home", |uri| uri.as_str());
+            format!("open {program} in {place}, {cols} by {rows}")
+        }
+        TerminalCommand::Type(typed) => format!("type {:?}", typed.data),
+        TerminalCommand::Resize { cols, rows } => format!("resize to {cols} by {rows}"),
+        TerminalCommand::Close => "close".to_owned(),
+    }
 }
 
 /// What will come after a while.
@@ -216,6 +240,12 @@ fn shorten_text(text: &str) -> String {
     let mut text = text.to_owned();
     for name in ["s1.chat", "s2.chat", "s3.chat", "s1", "s2", "s3"] {
         text = text.replace(uri(name).as_str(), name);
+    }
+    // What a step made up is called after what it is.
+    let made = "command-0000000000000000";
+    while let Some(at) = text.find(made) {
+        let end = text[at..].find('"').unwrap_or(made.len());
+        text.replace_range(at..at + end, "a-command");
     }
     text
 }
@@ -345,6 +375,9 @@ fn render_command(command: &AgentCommand) -> String {
                 )
             }
         },
+        AgentCommand::UseTerminal {
+            terminal, command, ..
+        } => format!("terminal {}: {}", short(terminal), render_use(command)),
         AgentCommand::Configure { values } => format!("configure {}", wire_json(values)),
         AgentCommand::Directories { directories } => {
             let names: Vec<_> = directories.iter().map(Uri::as_str).collect();

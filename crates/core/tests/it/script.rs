@@ -5,6 +5,7 @@
 //! c1 joins CLIENT                   connects and says who it is
 //! c1 opens SESSION [{params}]       creates it, and its agent is up
 //! c1 starts TURN [in CHAT]          a turn, in the default chat of `s1` if not said
+//! c1 says TURN TEXT                 a turn in the default chat of `s1`
 //! c1 METHOD {params}                a request; the channel may stand before the params
 //! c1 unsubscribe CHANNEL
 //! c1 answers {result}              the oldest question of the host to it
@@ -14,7 +15,8 @@
 //! grace CLIENT         restart         quiet         wait MS
 //! found PATH ...       what came of the oldest search for files
 //! done                 the oldest request about files went well
-//! terminal T wrote TEXT | title TEXT | in FOLDER | exited [CODE]
+//! terminal T wrote TEXT | title TEXT | in FOLDER | exited [CODE [TEXT]]
+//!            | detects | runs LINE | ran [CODE] | failed REASON
 //! marked [{git: {..}, session: [+, -, files]}] | compared [FILE+1-2 ..] | operated WORDS
 //!                      what came of the oldest look at files; or: failed REASON
 //! worktree FOLDER      the worktree of a session was made; or: failed REASON
@@ -28,11 +30,12 @@
 //! ```
 //!
 //! `s1` is short for the session `ahp-session:/s1`, `s1.chat` for its default
-//! chat, `root` for the host.
+//! chat, `root` for the host, `run` for the terminal of the latest command that
+//! the host was asked to run.
 
 use agenthost_core::{
-    Answer, ConnectionId, Effects, Failure, FileKind, FoundFile, Input, RawAnswer, Received,
-    TerminalEvent, uris,
+    Answer, CommandLine, ConnectionId, Effects, Failure, FileKind, FoundFile, Input, RawAnswer,
+    Received, TerminalEnd, TerminalEvent, uris,
 };
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message, RpcError};
@@ -121,12 +124,23 @@ impl Runner<'_> {
                 let event = match what {
                     "title" => TerminalEvent::Title(rest.to_owned()),
                     "in" => TerminalEvent::Directory(uri(rest)),
-                    "exited" => TerminalEvent::Exited(rest.parse().ok()),
+                    "detects" => TerminalEvent::CommandDetection,
+                    "runs" => TerminalEvent::CommandExecuted(CommandLine(rest.to_owned())),
+                    "ran" => TerminalEvent::CommandFinished(rest.parse().ok()),
+                    "failed" => TerminalEvent::Failed(rest.to_owned()),
+                    "exited" => {
+                        let (code, text) = word(rest);
+                        TerminalEvent::Exited(TerminalEnd {
+                            exit_code: code.parse().ok(),
+                            preview: (!text.is_empty()).then(|| text.to_owned()),
+                            truncated: false,
+                        })
+                    }
                     _ => TerminalEvent::Output(TerminalData {
                         data: rest.to_owned(),
                     }),
                 };
-                let terminal = uri(terminal);
+                let terminal = self.channel(terminal);
                 self.world.step(Input::Terminal { terminal, event })
             }
             "marked" => {
@@ -195,6 +209,13 @@ impl Runner<'_> {
         }
     }
 
+    fn channel(&self, name: &str) -> Uri {
+        match name {
+            "run" => self.world.opened.last().unwrap().clone(),
+            name => uri(name),
+        }
+    }
+
     fn client(&mut self, connection: ConnectionId, line: &str) -> Effects {
         let (what, rest) = word(line);
         match what {
@@ -221,9 +242,12 @@ impl Runner<'_> {
                 let (turn, chat) = word(rest);
                 let chat = chat.strip_prefix("in ").unwrap_or("s1.chat");
                 let message = json!({"text": "go", "origin": {"kind": "user"}});
-                let started = "2026-01-05T09:00:00Z";
-                let start = json!({"turnId": turn, "startedAt": started, "message": message});
-                self.client(connection, &format!("! {chat} chat/turnStarted {start}"))
+                self.start_turn(connection, turn, chat, &message)
+            }
+            "says" => {
+                let (turn, text) = word(rest);
+                let message = json!({"text": text, "origin": {"kind": "user"}});
+                self.start_turn(connection, turn, "s1.chat", &message)
             }
             "answers" => self.answer(connection, "result", &object(rest)),
             "refuses" => {
@@ -238,8 +262,7 @@ impl Runner<'_> {
                 let mut action: Json = object(payload);
                 action["type"] = json!(name);
                 self.requests += 1;
-                let params =
-                    json!({"channel": uri(channel), "clientSeq": self.requests, "action": action});
+                let params = json!({"channel": self.channel(channel), "clientSeq": self.requests, "action": action});
                 self.notify(connection, "dispatchAction", &params)
             }
             method => {
@@ -251,7 +274,7 @@ impl Runner<'_> {
                     }
                 };
                 let mut params = object(params);
-                let channel = uri(channel.unwrap_or("root"));
+                let channel = self.channel(channel.unwrap_or("root"));
                 params["channel"] = json!(channel);
                 self.requests += 1;
                 let message = json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params});
@@ -266,6 +289,18 @@ impl Runner<'_> {
         let index = asked.iter().position(|(other, _)| *other == connection);
         let (_, id) = asked.remove(index.unwrap()).unwrap();
         self.send(connection, &json!({"jsonrpc": "2.0", "id": id, how: what}))
+    }
+
+    fn start_turn(
+        &mut self,
+        connection: ConnectionId,
+        turn: &str,
+        chat: &str,
+        message: &Json,
+    ) -> Effects {
+        let started = "2026-01-05T09:00:00Z";
+        let start = json!({"turnId": turn, "startedAt": started, "message": message});
+        self.client(connection, &format!("! {chat} chat/turnStarted {start}"))
     }
 
     fn notify(&mut self, connection: ConnectionId, method: &str, params: &Json) -> Effects {

@@ -11,11 +11,13 @@ mod files;
 mod questions;
 
 use agenthost_core::agent::AgentEvent;
-use agenthost_core::{Answer, ConnectionId, Input};
+use agenthost_core::{Answer, CommandLine, ConnectionId, Input, TerminalEnd, TerminalEvent};
 use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::channel::{ChannelKind, ChannelState};
 use agenthost_protocol::ids::{ClientId, ServerSeq, TurnId};
 use agenthost_protocol::rpc::ClientRequest;
+use agenthost_protocol::terminal::TerminalData;
+use agenthost_protocol::terminal::TerminalLifecycle;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 use agenthost_testkit::{Generator, Options};
@@ -120,7 +122,8 @@ impl Simulation {
             33..35 => self.any_request(),
             35..39 => self.use_changeset(),
             39..62 => self.dispatch(),
-            62..94 => self.agent(),
+            62..90 => self.agent(),
+            90..94 => self.terminal_event(),
             94 => self.end_grace(),
             95 => self.end_patience(),
             96 => drop(self.world.step(Input::Quiet)),
@@ -165,6 +168,17 @@ impl Simulation {
     }
 
     fn channel(&mut self) -> Uri {
+        let channels = self.world.log.channels.iter();
+        let running = channels.filter(|(_, state)| {
+            let running = TerminalLifecycle::Running;
+            matches!(state, ChannelState::Terminal(state) if state.lifecycle == running)
+        });
+        let running: Vec<_> = running.map(|(uri, _)| uri.clone()).collect();
+        if let Some(terminal) = self.chance.pick(&running)
+            && self.chance.chance(0.15)
+        {
+            return terminal.clone();
+        }
         let names = [
             "root",
             "s1",
@@ -323,6 +337,25 @@ impl Simulation {
                 self.world.step(Input::Agent { session, event });
             }
         }
+    }
+
+    /// Something happens in a terminal that the host runs, or ran.
+    fn terminal_event(&mut self) {
+        let opened = self.world.opened.clone();
+        let Some(terminal) = self.chance.pick(&opened).cloned() else {
+            return;
+        };
+        let event = match self.chance.rng.u32(0..7) {
+            0 => TerminalEvent::CommandDetection,
+            1 => TerminalEvent::CommandExecuted(CommandLine("ls".to_owned())),
+            2 => TerminalEvent::CommandFinished(Some(0)),
+            3 => TerminalEvent::Failed("no such folder".to_owned()),
+            4 => TerminalEvent::Exited(TerminalEnd::default()),
+            _ => TerminalEvent::Output(TerminalData {
+                data: "x".to_owned(),
+            }),
+        };
+        self.world.step(Input::Terminal { terminal, event });
     }
 
     /// Any request at all, as its shape allows, on some channel.

@@ -286,6 +286,8 @@ const ROWS: &[Row] = &[
         accepted: &[r#"{"data": "x"}"#], refused: &[(r#"{"data": 1}"#, "action.data: expected a string, found 1")] },
     Row { action: "terminal/input", scene: Scene::Terminals, channel: "ahp-terminal:/theirs",
         accepted: &[], refused: &[(r#"{"data": "x"}"#, "the terminal is somebody else's")] },
+    Row { action: "terminal/input", scene: Scene::Terminals, channel: "ahp-terminal:/session",
+        accepted: &[r#"{"data": "x"}"#], refused: &[] },
     Row { action: "terminal/input", scene: Scene::Terminals, channel: "ahp-terminal:/over",
         accepted: &[], refused: &[(r#"{"data": "x"}"#, "the terminal has exited")] },
     Row { action: "terminal/resized", scene: Scene::Terminals, channel: "ahp-terminal:/session",

@@ -1,5 +1,13 @@
 //! Terminals that clients open.
 
+use agenthost_core::agent::AgentEvent;
+use agenthost_core::{CommandLine, Input, TerminalEvent};
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::list::List;
+use agenthost_protocol::terminal::{
+    TerminalClaim, TerminalData, TerminalLifecycle, TerminalPart, TerminalSessionClaim,
+    TerminalState,
+};
 use expect_test::expect;
 
 use crate::script::{check, run, uri};
@@ -46,7 +54,7 @@ fn a_client_has_a_terminal() {
                 c1: error -32001 there is no session or chat `ahp-session:/none`
             c1 createTerminal ahp-terminal:/1 {"claim": {"kind": "client", "clientId": "a"}, "name": "mine", "cols": 100}
                 c2: 1 root root/terminalsChanged {"terminals":[{"resource":"ahp-terminal:/1","title":"mine","claim":{"kind":"client","clientId":"a"},"lifecycle":{"status":"running"}}]}
-                terminal ahp-terminal:/1: Open { directory: None, cols: 100, rows: 24 }
+                terminal ahp-terminal:/1: open a shell in home, 100 by 24
                 c1: null
             c1 createTerminal ahp-terminal:/1 {"claim": {"kind": "client", "clientId": "a"}}
                 c1: error -32010 there is something at `ahp-terminal:/1` already
@@ -59,7 +67,7 @@ fn a_client_has_a_terminal() {
                 c1, c2: 5 ahp-terminal:/1 terminal/cwdChanged {"cwd":"file:///tmp"}
             c1 ! ahp-terminal:/1 terminal/resized {"cols": 90, "rows": 30}
                 c1, c2: 6 ahp-terminal:/1 by a terminal/resized {"rows":30,"cols":90}
-                terminal ahp-terminal:/1: Resize { cols: 90, rows: 30 }
+                terminal ahp-terminal:/1: resize to 90 by 30
             c2 ! ahp-terminal:/1 terminal/input {"data": "rm"}
                 c2: 7 rejected: the terminal is somebody else's
             terminal ahp-terminal:/1 exited 3
@@ -68,7 +76,7 @@ fn a_client_has_a_terminal() {
             c1 ! ahp-terminal:/1 terminal/input {"data": "too late"}
                 c1: 10 rejected: the terminal has exited
             c2 disposeTerminal ahp-terminal:/1
-                terminal ahp-terminal:/1: Close
+                terminal ahp-terminal:/1: close
                 c2: 11 root root/terminalsChanged {"terminals":[]}
                 c2: null
             c2 disposeTerminal ahp-terminal:/1
@@ -134,10 +142,10 @@ fn terminals_end_with_their_session_or_their_host() {
     world.check_mirrors();
     expect![[r#"
         c1 createTerminal ahp-terminal:/1 {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}
-            terminal ahp-terminal:/1: Open { directory: Some("file:///w"), cols: 80, rows: 24 }
+            terminal ahp-terminal:/1: open a shell in file:///w, 80 by 24
             c1: null
         c1 disposeSession s1
-            terminal ahp-terminal:/1: Close
+            terminal ahp-terminal:/1: close
             agent s1: close
             changes s1: forget
             c1: null
@@ -146,8 +154,213 @@ fn terminals_end_with_their_session_or_their_host() {
         c2 subscribe ahp-terminal:/2
             c2: snapshot of ahp-terminal:/2 at 10
         c2 disposeTerminal ahp-terminal:/2
-            terminal ahp-terminal:/2: Close
+            terminal ahp-terminal:/2: close
             c2: 11 root root/terminalsChanged {"terminals":[]}
             c2: null"#]].assert_eq(&result);
     assert!(!world.log.channels.contains_key(&uri("ahp-terminal:/2")));
+}
+
+/// TER-7, TER-8, TER-9, TER-10: commands are told apart once the shell tells
+/// of them, one at a time, with names of their own and times of the host's
+/// clock.
+#[test]
+fn commands_are_told_apart() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 createTerminal ahp-terminal:/1 {"claim": {"kind": "client", "clientId": "a"}}
+        - c1 subscribe ahp-terminal:/1
+        terminal ahp-terminal:/1 ran 0
+        terminal ahp-terminal:/1 detects
+        terminal ahp-terminal:/1 detects
+        terminal ahp-terminal:/1 in file:///tmp
+        terminal ahp-terminal:/1 in file:///tmp
+        terminal ahp-terminal:/1 wrote $
+        terminal ahp-terminal:/1 runs make
+        - wait 1500
+        terminal ahp-terminal:/1 wrote done
+        terminal ahp-terminal:/1 ran 2
+        terminal ahp-terminal:/1 wrote $
+        terminal ahp-terminal:/1 runs sleep
+        - wait 10
+        terminal ahp-terminal:/1 runs ls
+        terminal ahp-terminal:/1 ran 0
+        terminal ahp-terminal:/1 ran 0
+        terminal ahp-terminal:/1 runs clear
+        c1 ! ahp-terminal:/1 terminal/cleared
+        terminal ahp-terminal:/1 ran 0
+        terminal ahp-terminal:/1 runs exit 3
+        terminal ahp-terminal:/1 exited 3
+        "#,
+        expect![[r#"
+            terminal ahp-terminal:/1 ran 0
+                nothing
+            terminal ahp-terminal:/1 detects
+                c1: 2 ahp-terminal:/1 terminal/commandDetectionAvailable {}
+            terminal ahp-terminal:/1 detects
+                nothing
+            terminal ahp-terminal:/1 in file:///tmp
+                c1: 3 ahp-terminal:/1 terminal/cwdChanged {"cwd":"file:///tmp"}
+            terminal ahp-terminal:/1 in file:///tmp
+                nothing
+            terminal ahp-terminal:/1 wrote $
+                c1: 4 ahp-terminal:/1 terminal/data {"data":"$"}
+            terminal ahp-terminal:/1 runs make
+                c1: 5 ahp-terminal:/1 terminal/commandExecuted {"timestamp":1767603600000,"commandId":"a-command","commandLine":"make"}
+            terminal ahp-terminal:/1 wrote done
+                c1: 6 ahp-terminal:/1 terminal/data {"data":"done"}
+            terminal ahp-terminal:/1 ran 2
+                c1: 7 ahp-terminal:/1 terminal/commandFinished {"durationMs":1500,"commandId":"a-command","exitCode":2}
+            terminal ahp-terminal:/1 wrote $
+                c1: 8 ahp-terminal:/1 terminal/data {"data":"$"}
+            terminal ahp-terminal:/1 runs sleep
+                c1: 9 ahp-terminal:/1 terminal/commandExecuted {"timestamp":1767603601500,"commandId":"a-command","commandLine":"sleep"}
+            terminal ahp-terminal:/1 runs ls
+                c1: 10 ahp-terminal:/1 terminal/commandFinished {"durationMs":10,"commandId":"a-command"}
+                c1: 11 ahp-terminal:/1 terminal/commandExecuted {"timestamp":1767603601510,"commandId":"a-command","commandLine":"ls"}
+            terminal ahp-terminal:/1 ran 0
+                c1: 12 ahp-terminal:/1 terminal/commandFinished {"durationMs":0,"commandId":"a-command","exitCode":0}
+            terminal ahp-terminal:/1 ran 0
+                nothing
+            terminal ahp-terminal:/1 runs clear
+                c1: 13 ahp-terminal:/1 terminal/commandExecuted {"timestamp":1767603601510,"commandId":"a-command","commandLine":"clear"}
+            c1 ! ahp-terminal:/1 terminal/cleared
+                c1: 14 ahp-terminal:/1 by a terminal/cleared {}
+            terminal ahp-terminal:/1 ran 0
+                nothing
+            terminal ahp-terminal:/1 runs exit 3
+                c1: 15 ahp-terminal:/1 terminal/commandExecuted {"timestamp":1767603601510,"commandId":"a-command","commandLine":"exit 3"}
+            terminal ahp-terminal:/1 exited 3
+                c1: 16 ahp-terminal:/1 terminal/commandFinished {"durationMs":0,"commandId":"a-command","exitCode":3}
+                c1: 17 ahp-terminal:/1 terminal/exited {"exitCode":3}
+        "#]],
+    );
+}
+
+/// What ran when the host was killed has ended, also as a command of a shell.
+#[test]
+fn a_command_does_not_outlive_its_host() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 createTerminal ahp-terminal:/1 {"claim": {"kind": "client", "clientId": "a"}}
+        - terminal ahp-terminal:/1 runs make
+        - wait 70
+        - restart
+        - c2 joins a
+        c2 subscribe ahp-terminal:/1
+        - c3 joins b
+        - c3 subscribe ahp-terminal:/1
+        c2 ! ahp-terminal:/1 terminal/titleChanged {"title": "x"}
+        "#,
+        expect![[r#"
+            c2 subscribe ahp-terminal:/1
+                c2: snapshot of ahp-terminal:/1 at 5
+            c2 ! ahp-terminal:/1 terminal/titleChanged {"title": "x"}
+                c2, c3: 6 ahp-terminal:/1 by a terminal/titleChanged {"title":"x"}
+        "#]],
+    );
+}
+
+/// TER-19: what is forgotten is forgotten by all, and what is kept is still
+/// known as the commands that it belongs to.
+#[test]
+fn old_commands_are_forgotten() {
+    let mut world = World::new();
+    let setup = r#"
+        - c1 joins a
+        - c1 createTerminal ahp-terminal:/1 {"claim": {"kind": "client", "clientId": "a"}}
+        - c1 subscribe ahp-terminal:/1
+    "#;
+    run(&mut world, setup);
+    let terminal = uri("ahp-terminal:/1");
+    let mut tell = |event| {
+        let terminal = terminal.clone();
+        world.step(Input::Terminal { terminal, event });
+    };
+    for number in 0..30 {
+        let line = CommandLine(format!("command {number}"));
+        tell(TerminalEvent::CommandExecuted(line));
+        for line in 0..1_000 {
+            let data = format!("{line:>98}\r\n");
+            tell(TerminalEvent::Output(TerminalData { data }));
+        }
+        if number < 29 {
+            tell(TerminalEvent::CommandFinished(Some(number)));
+        }
+    }
+    world.check_mirrors();
+    let Some(ChannelState::Terminal(state)) = world.host.state(&terminal) else {
+        panic!("a terminal");
+    };
+    let lines: Vec<_> = state
+        .content
+        .items()
+        .map(|part| match part {
+            TerminalPart::Command(command) => {
+                assert!(command.output.is_empty() || command.output.ends_with("999\r\n"));
+                let number: i64 = command.command_line[8..].parse().unwrap();
+                assert_eq!(command.is_complete, number < 29);
+                assert_eq!(command.exit_code, (number < 29).then_some(number));
+                number
+            }
+            other => panic!("not of a command: {other:?}"),
+        })
+        .collect();
+    assert!(lines.len() >= 2 && lines.len() <= 11, "{lines:?}");
+    assert!(lines.is_sorted() && lines.last() == Some(&29), "{lines:?}");
+}
+
+/// TER-5, TER-11: what is typed into a terminal of an agent, and its size, go
+/// to the agent.
+#[test]
+fn a_terminal_of_an_agent_can_be_typed_into() {
+    let mut world = World::new();
+    run(
+        &mut world,
+        "- c1 joins a
+         - c2 joins b
+         - c1 opens s1",
+    );
+    let claim = TerminalClaim::Session(TerminalSessionClaim {
+        session: uri("s1"),
+        chat: uri("s1.chat"),
+        turn_id: None,
+        tool_call_id: None,
+    });
+    let opened = AgentEvent::TerminalOpened {
+        terminal: uri("ahp-terminal:/agents"),
+        state: Box::new(TerminalState {
+            title: "make".to_owned(),
+            cwd: None,
+            cols: None,
+            rows: None,
+            content: List::new(),
+            lifecycle: TerminalLifecycle::Running,
+            claim,
+            supports_command_detection: None,
+            is_pty: Some(true),
+        }),
+    };
+    world.step(Input::Agent {
+        session: uri("s1"),
+        event: opened,
+    });
+    let result = run(
+        &mut world,
+        r#"
+        - c2 subscribe ahp-terminal:/agents
+        c2 ! ahp-terminal:/agents terminal/input {"data": "y\n"}
+        c2 ! ahp-terminal:/agents terminal/resized {"cols": 90, "rows": 30}
+        "#,
+    );
+    expect![[r#"
+        c2 ! ahp-terminal:/agents terminal/input {"data": "y\n"}
+            agent s1: terminal ahp-terminal:/agents: type "y\n"
+            c2: 3 shown terminal/input {"data":"y\n"}
+        c2 ! ahp-terminal:/agents terminal/resized {"cols": 90, "rows": 30}
+            c2: 4 ahp-terminal:/agents by b terminal/resized {"rows":30,"cols":90}
+            agent s1: terminal ahp-terminal:/agents: resize to 90 by 30"#]]
+    .assert_eq(&result);
+    world.check_mirrors();
 }

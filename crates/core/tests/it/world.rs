@@ -10,7 +10,7 @@ use std::sync::Arc;
 use agenthost_core::agent::AgentCommand;
 use agenthost_core::{
     Answer, ChangeErrand, Config, ConnectionId, Effect, Effects, Env, Extent, FileErrand,
-    FileSearch, Host, Input, Need, Principal, Received, WatchErrand, Write,
+    FileSearch, Host, Input, Need, Principal, Received, TerminalCommand, WatchErrand, Write,
 };
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::{ChannelState, Snapshot};
@@ -48,6 +48,8 @@ pub(crate) struct World {
     pub(crate) unanswered: VecDeque<(ConnectionId, RequestId)>,
     /// Turns that agents were told of, by chat.
     pub(crate) told: BTreeSet<(Uri, TurnId)>,
+    /// Terminals that the host asked for, the latest last.
+    pub(crate) opened: Vec<Uri>,
     pub(crate) queues: Queues,
     pub(crate) verdicts: Verdicts,
     pub(crate) now: i64,
@@ -141,6 +143,7 @@ impl World {
             asked: VecDeque::new(),
             unanswered: VecDeque::new(),
             told: BTreeSet::new(),
+            opened: Vec::new(),
             queues: Queues::default(),
             verdicts: Verdicts::default(),
             now: 1_767_603_600_000,
@@ -353,6 +356,13 @@ impl World {
                     client.listing.as_mut().unwrap().hear(notification);
                 }
             }
+            Effect::Terminal {
+                terminal, command, ..
+            } => {
+                if let TerminalCommand::Open { .. } = &**command {
+                    self.opened.push(terminal.clone());
+                }
+            }
             Effect::Agent { command, .. } => {
                 if let AgentCommand::Prompt { chat, turn, .. }
                 | AgentCommand::Resume { chat, turn } = &**command
@@ -361,7 +371,6 @@ impl World {
                 }
             }
             Effect::Discarded { .. }
-            | Effect::Terminal { .. }
             | Effect::KeepContent(_)
             | Effect::ForgetContent { .. }
             | Effect::ShareContent { .. }
@@ -404,6 +413,7 @@ impl World {
         self.awaited.clear();
         self.asked.clear();
         self.unanswered.clear();
+        self.opened.clear();
         self.host = Host::new(config(), self.log.remember());
         let mut all = Effects::default();
         self.take(Input::Started, &mut all);

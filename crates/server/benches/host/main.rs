@@ -15,6 +15,7 @@
 
 mod agent;
 mod bare;
+mod cat;
 mod catalogue;
 mod changes;
 mod clients;
@@ -88,5 +89,6 @@ async fn run(scale: &Scale) -> Vec<Budget> {
     budgets.extend(history::run(scale).await);
     budgets.extend(memory::run(scale).await);
     budgets.extend(changes::run(scale));
+    budgets.extend(cat::run(scale).await);
     budgets
 }

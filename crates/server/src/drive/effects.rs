@@ -15,6 +15,9 @@ use crate::outbox::{Closing, Outgoing};
 impl Driver {
     /// Does one thing. What the host has to know at once comes back.
     pub(super) fn effect(&mut self, effect: Effect) -> Result<Option<Input>, StoreError> {
+        let Some(effect) = self.later.surveys.hold(effect) else {
+            return Ok(None);
+        };
         match effect {
             Effect::Reply {
                 connection,
@@ -69,10 +72,7 @@ impl Driver {
                 session,
                 provider,
                 command,
-            } => {
-                let now = self.later.surveys.hold(&session, &provider, command);
-                return Ok(now.and_then(|now| self.agents.command(&session, &provider, *now)));
-            }
+            } => return Ok(self.agents.command(&session, &provider, *command)),
             Effect::Discarded {
                 channel,
                 action,
@@ -80,7 +80,9 @@ impl Driver {
             } => {
                 tracing::warn!(%channel, action, reason, "an action was discarded");
             }
-            Effect::Terminal { terminal, command } => {
+            Effect::Terminal {
+                terminal, command, ..
+            } => {
                 return Ok(self.later.terminal(terminal, *command));
             }
             Effect::Changes(errand) => self.later.surveys.begin(*errand),

@@ -122,7 +122,7 @@ async fn who_can_wait_gets_fewer_messages_and_the_same_state() {
                 _ => {}
             }
         }
-        let expected: String = (1..=300).map(|n| format!("{n}\n")).collect();
+        let expected: String = (1..=300).map(|n| format!("{n}\r\n")).collect();
         assert_eq!(text, expected);
         counts.push(messages);
     }

@@ -16,4 +16,5 @@ mod reverse;
 mod room;
 mod scripted;
 mod slow;
+mod terminals;
 mod ways;

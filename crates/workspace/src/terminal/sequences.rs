@@ -1,13 +1,15 @@
-//! What programs tell a terminal between what they write: titles and places.
+//! What programs tell a terminal between what they write: titles, places, and
+//! what a shell has to say of its commands.
 
 use agenthost_core::TerminalEvent;
 use agenthost_protocol::terminal::TerminalData;
 use agenthost_protocol::uri::Uri;
 
+use super::marks::Marks;
 use crate::text::take_whole;
 
 /// Longest sequence that is looked at; a longer one is text like any other.
-const LONGEST: usize = 4 * 1024;
+const LONGEST: usize = 64 * 1024;
 
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
@@ -16,52 +18,123 @@ const BELL: u8 = 0x07;
 /// sequence, is never told in two pieces, however it comes.
 #[derive(Debug, Default)]
 pub(super) struct Sequences {
-    /// What may be the beginning of something.
+    /// Text that can't be told yet.
+    text: Vec<u8>,
+    /// What may be the beginning of a sequence.
     open: Vec<u8>,
+    /// How much of it need not be looked at again.
+    seen: usize,
+    marks: Marks,
 }
 
 impl Sequences {
+    /// For a terminal whose shell marks its commands with a nonce, or not.
+    pub(super) fn new(nonce: Option<String>) -> Self {
+        Sequences {
+            marks: Marks::new(nonce),
+            ..Sequences::default()
+        }
+    }
+
     /// Reads the next bytes.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Vec<TerminalEvent> {
         self.open.extend_from_slice(bytes);
         let bytes = std::mem::take(&mut self.open);
-        let mut events = Events::default();
+        let mut seen = std::mem::take(&mut self.seen);
+        let mut events = Vec::new();
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
             let start = rest.iter().position(|byte| *byte == ESCAPE);
             let (text, sequence) = rest.split_at(start.unwrap_or(rest.len()));
-            events.text(text);
-            match end_of(sequence) {
+            self.text.extend_from_slice(text);
+            match end_of(sequence, std::mem::take(&mut seen)) {
                 Found::Whole(length) => {
                     let (whole, after) = sequence.split_at(length);
-                    events.sequence(whole);
+                    self.sequence(whole, &mut events);
                     rest = after;
                 }
                 Found::Open if sequence.len() < LONGEST => {
                     self.open = sequence.to_vec();
+                    // The last byte may be half of an end.
+                    self.seen = sequence.len().saturating_sub(1);
                     break;
                 }
                 Found::Open | Found::Other => {
                     let (escape, after) = sequence.split_at(sequence.len().min(1));
-                    events.text(escape);
+                    self.text.extend_from_slice(escape);
                     rest = after;
                 }
             }
         }
-        let (events, unfinished) = events.finish();
-        if self.open.is_empty() {
-            self.open = unfinished;
+        if self.is_waiting() && self.text.len() < LONGEST {
+            return events;
+        }
+        events.extend(self.give_up());
+        events
+    }
+
+    /// Whether something that was written is held back, because what it
+    /// belongs to should be known in a moment.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.marks.are_waiting()
+    }
+
+    /// What was waited for does not come: what was held back goes its way.
+    pub(super) fn give_up(&mut self) -> Vec<TerminalEvent> {
+        let mut events: Vec<_> = self.marks.begun().into_iter().collect();
+        let data = take_whole(&mut self.text);
+        if !data.is_empty() {
+            events.push(TerminalEvent::Output(TerminalData { data }));
         }
         events
     }
 
-    /// There is no more: what was open is all there is.
+    /// There is no more: what was held back is all there is.
     pub(super) fn finish(&mut self) -> Vec<TerminalEvent> {
-        let open = std::mem::take(&mut self.open);
-        if open.is_empty() {
-            return Vec::new();
+        let mut events: Vec<_> = self.marks.begun().into_iter().collect();
+        self.text.append(&mut self.open);
+        self.seen = 0;
+        self.settle(&mut events);
+        events
+    }
+
+    /// Titles and places are part of the output as well. Marks of shells are
+    /// not (TER-6).
+    fn sequence(&mut self, sequence: &[u8], events: &mut Vec<TerminalEvent>) {
+        let inner = String::from_utf8_lossy(sequence);
+        let inner = inner.trim_start_matches("\u{1b}]");
+        let inner = inner.trim_end_matches('\u{7}').trim_end_matches("\u{1b}\\");
+        let (kind, value) = inner.split_once(';').unwrap_or((inner, ""));
+        match kind {
+            "633" | "133" => {}
+            _ => self.text.extend_from_slice(sequence),
         }
-        vec![output(&open)]
+        let waited = self.is_waiting();
+        let told = match kind {
+            "0" | "2" => vec![TerminalEvent::Title(value.chars().take(200).collect())],
+            "7" => place(value)
+                .map(TerminalEvent::Directory)
+                .into_iter()
+                .collect(),
+            "633" => self.marks.read(value),
+            _ => Vec::new(),
+        };
+        let mut told = told.into_iter();
+        // What was held back belongs to the command that has its line now.
+        if waited && !self.is_waiting() {
+            events.extend(told.next());
+        }
+        if told.len() > 0 || self.is_waiting() != waited {
+            self.settle(events);
+        }
+        events.extend(told);
+    }
+
+    /// Makes output of the text so far.
+    fn settle(&mut self, events: &mut Vec<TerminalEvent>) {
+        if !self.text.is_empty() {
+            events.push(output(&std::mem::take(&mut self.text)));
+        }
     }
 }
 
@@ -74,12 +147,14 @@ enum Found {
     Other,
 }
 
-/// Where a sequence of the kind that carries titles (OSC) ends.
-fn end_of(bytes: &[u8]) -> Found {
+/// Where a sequence of the kind that carries titles (OSC) ends; not in what
+/// was seen of it before.
+fn end_of(bytes: &[u8], seen: usize) -> Found {
     match bytes {
         [] | [_] => Found::Open,
         [_, b']', rest @ ..] => {
-            for (index, byte) in rest.iter().enumerate() {
+            let from = seen.saturating_sub(2);
+            for (index, byte) in rest.iter().enumerate().skip(from) {
                 match (byte, rest.get(index + 1)) {
                     (&BELL, _) => return Found::Whole(index + 3),
                     (&ESCAPE, Some(b'\\')) => return Found::Whole(index + 4),
@@ -90,57 +165,6 @@ fn end_of(bytes: &[u8]) -> Found {
             Found::Open
         }
         _ => Found::Other,
-    }
-}
-
-#[derive(Default)]
-struct Events {
-    events: Vec<TerminalEvent>,
-    text: Vec<u8>,
-}
-
-impl Events {
-    fn text(&mut self, text: &[u8]) {
-        self.text.extend_from_slice(text);
-    }
-
-    /// Titles and places are part of the output as well. Marks of shells are
-    /// not (TER-6).
-    fn sequence(&mut self, sequence: &[u8]) {
-        let inner = String::from_utf8_lossy(sequence);
-        let inner = inner.trim_start_matches("\u{1b}]");
-        let inner = inner.trim_end_matches('\u{7}').trim_end_matches("\u{1b}\\");
-        let (kind, value) = inner.split_once(';').unwrap_or((inner, ""));
-        match kind {
-            "633" | "133" => {}
-            _ => self.text(sequence),
-        }
-        let told = match kind {
-            "0" | "2" => Some(TerminalEvent::Title(value.chars().take(200).collect())),
-            "7" => place(value).map(TerminalEvent::Directory),
-            _ => None,
-        };
-        if let Some(told) = told {
-            self.settle();
-            self.events.push(told);
-        }
-    }
-
-    /// Makes output of the text so far.
-    fn settle(&mut self) {
-        if !self.text.is_empty() {
-            self.events.push(output(&std::mem::take(&mut self.text)));
-        }
-    }
-
-    /// All events, and the bytes of a character that is not whole yet.
-    fn finish(mut self) -> (Vec<TerminalEvent>, Vec<u8>) {
-        let data = take_whole(&mut self.text);
-        if !data.is_empty() {
-            let output = TerminalEvent::Output(TerminalData { data });
-            self.events.push(output);
-        }
-        (self.events, self.text)
     }
 }
 
@@ -159,6 +183,8 @@ fn place(value: &str) -> Option<Uri> {
 
 #[cfg(test)]
 mod tests {
+    use agenthost_core::CommandLine;
+
     use super::*;
 
     fn read(pieces: &[&[u8]]) -> (String, Vec<TerminalEvent>) {
@@ -205,10 +231,82 @@ mod tests {
         assert_eq!(read(&bytes), whole);
     }
 
+    /// TER-6, TER-8.
+    #[test]
+    fn commands_are_told_in_their_place() {
+        let mark = |mark: &str| format!("\u{1b}]633;{mark}\u{7}");
+        let output = [
+            "$ make",
+            &mark("C;n;make%0A"),
+            "out",
+            &mark("C;forged;x"),
+            "put",
+            &mark("D;n;2"),
+            &mark("P;n;/a b"),
+            "$ ",
+        ];
+        let output = output.concat();
+        for size in [1, 2, 7, 1_000] {
+            let mut sequences = Sequences::new(Some("n".to_owned()));
+            let pieces = output.as_bytes().chunks(size);
+            let mut events = pieces
+                .flat_map(|piece| sequences.read(piece))
+                .collect::<Vec<_>>();
+            // However it comes, what was written between two marks is one.
+            events.dedup_by(|next, before| match (next, before) {
+                (TerminalEvent::Output(next), TerminalEvent::Output(before)) => {
+                    before.data.push_str(&next.data);
+                    true
+                }
+                _ => false,
+            });
+            let text = |text: &str| output_of(text);
+            let expected = [
+                text("$ make"),
+                TerminalEvent::CommandExecuted(CommandLine("make\n".to_owned())),
+                text("output"),
+                TerminalEvent::CommandFinished(Some(2)),
+                TerminalEvent::Directory(Uri::from("file:///a%20b")),
+                text("$ "),
+            ];
+            assert_eq!(events, expected, "in pieces of {size}");
+        }
+    }
+
+    /// What is written before a command has its line belongs to it.
+    #[test]
+    fn output_waits_for_the_line_of_its_command() {
+        let mark = |mark: &str| format!("\u{1b}]633;{mark}\u{7}");
+        let line = |text: &str| TerminalEvent::CommandExecuted(CommandLine(text.to_owned()));
+        let mut sequences = Sequences::new(Some("n".to_owned()));
+        let began = format!("$ x{}early", mark("U;n"));
+        assert_eq!(sequences.read(began.as_bytes()), [output_of("$ x")]);
+        assert!(sequences.is_waiting());
+        let named = format!("{}late", mark("E;n;x"));
+        let events = sequences.read(named.as_bytes());
+        let text = |event: &TerminalEvent| match event {
+            TerminalEvent::Output(output) => Some(output.data.clone()),
+            _ => None,
+        };
+        assert_eq!(events.first(), Some(&line("x")));
+        assert_eq!(
+            events.iter().filter_map(text).collect::<String>(),
+            "earlylate"
+        );
+        // It never comes.
+        sequences.read(format!("{}early", mark("U;n")).as_bytes());
+        assert_eq!(sequences.give_up(), [line(""), output_of("early")]);
+        assert!(!sequences.is_waiting());
+    }
+
+    fn output_of(text: &str) -> TerminalEvent {
+        super::output(text.as_bytes())
+    }
+
     #[test]
     fn what_never_ends_is_text() {
         let mut long = b"\x1b]0;".to_vec();
-        long.extend(std::iter::repeat_n(b'x', 10_000));
+        long.extend(std::iter::repeat_n(b'x', 100_000));
         let (text, events) = read(&[&long]);
         assert_eq!((text.len(), events.len()), (long.len(), 0));
         let (text, events) = read(&[b"\xff\xfe ok \xf0\x9f"]);

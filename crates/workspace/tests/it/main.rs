@@ -6,10 +6,12 @@
     reason = "a test fails by panicking"
 )]
 
+mod bench;
 mod changes;
 mod contents;
 mod escape;
 mod files;
 mod find;
+mod shells;
 mod terminal;
 mod watch;

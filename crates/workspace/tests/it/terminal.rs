@@ -1,90 +1,185 @@
-//! A real shell in a real terminal.
+//! A real shell, or a command, in a real terminal.
 
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use agenthost_core::TerminalEvent;
-use agenthost_workspace::{Terminal, TerminalStart, uri_of};
+use agenthost_workspace::{GRACE, Program, Shell, Terminal};
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 use tempfile::TempDir;
 
-fn open(directory: &TempDir) -> (Terminal, Receiver<TerminalEvent>) {
-    let start = TerminalStart {
-        directory: uri_of(directory.path()),
-        cols: 100,
-        rows: 40,
-    };
-    let (tell, told) = channel();
-    let terminal = Terminal::open(&start, move |event| drop(tell.send(event))).unwrap();
-    (terminal, told)
+use crate::bench::{Bench, PATIENCE, start};
+
+fn shell() -> Program {
+    Program::Shell(Shell::default())
 }
 
-/// All output until a text is in it.
-fn until(told: &Receiver<TerminalEvent>, text: &str) -> String {
-    let mut output = String::new();
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !output.contains(text) {
-        let left = deadline.saturating_duration_since(Instant::now());
-        match told.recv_timeout(left) {
-            Ok(TerminalEvent::Output(more)) => output.push_str(&more.data),
-            Ok(_) => {}
-            Err(_) => panic!("`{text}` is not in {output:?}"),
-        }
-    }
-    output
-}
-
-fn end(told: &Receiver<TerminalEvent>) -> Option<i64> {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if let TerminalEvent::Exited(code) = told.recv_timeout(left).unwrap() {
-            return code;
-        }
-    }
-}
-
-fn type_line(terminal: &Terminal, line: &str) {
-    terminal.write(format!("{line}\n")).unwrap();
+fn command(line: &str) -> Program {
+    Program::Command(line.to_owned())
 }
 
 #[test]
 fn a_shell_is_typed_into() {
     let directory = TempDir::new().unwrap();
-    let (terminal, told) = open(&directory);
-    type_line(&terminal, "echo $((40 + 2))th; pwd; stty size");
-    let output = until(&told, "40 100");
+    let bench = Bench::open(shell(), directory.path());
+    bench.type_line("echo $((40 + 2))th; pwd; stty size");
+    let output = bench.until("40 100");
     let name = directory.path().file_name().unwrap().to_str().unwrap();
     assert!(
         output.contains("42th") && output.contains(name),
         "{output:?}"
     );
-    terminal.resize(90, 30).unwrap();
-    type_line(&terminal, "stty size");
-    until(&told, "30 90");
-    type_line(&terminal, "exit 3");
-    assert_eq!(end(&told), Some(3));
-    drop(terminal);
+    bench.terminal.resize(90, 30).unwrap();
+    bench.type_line("stty size");
+    bench.until("30 90");
+    bench.type_line("exit 3");
+    assert_eq!(bench.end().1.exit_code, Some(3));
+    assert_eq!(bench.end_of_nothing(), None);
 }
 
-/// What runs in a terminal ends with it, also if it does not want to.
+#[test]
+fn a_folder_has_to_be_there() {
+    let directory = TempDir::new().unwrap();
+    let nowhere = start(shell(), &directory.path().join("none"));
+    let refused = Terminal::open(&nowhere, drop).unwrap_err();
+    assert_eq!(refused.to_string(), "the folder is not there");
+}
+
+impl Bench {
+    /// Nothing is told after the end.
+    fn end_of_nothing(self) -> Option<TerminalEvent> {
+        self.told.recv_timeout(PATIENCE).ok()
+    }
+}
+
+#[test]
+fn a_command_runs_and_is_typed_into() {
+    let directory = TempDir::new().unwrap();
+    let line = "echo $PAGER $GIT_PAGER; stty size; read answer; echo got:$answer >&2; exit 7";
+    let bench = Bench::open(command(line), directory.path());
+    bench.until("40 100");
+    bench.type_line("yes");
+    let (output, end) = bench.end();
+    assert!(output.contains("got:yes\r\n"), "{output:?}");
+    assert_eq!(end.exit_code, Some(7));
+    let preview = "cat cat\n40 100\nyes\ngot:yes\n";
+    assert_eq!(end.preview.as_deref(), Some(preview));
+    assert!(!end.truncated);
+    let bench = Bench::open(command("kill -9 $$"), directory.path());
+    assert_eq!(bench.end().1.exit_code, None);
+}
+
+/// Waits until a process is gone: the system takes a moment.
+fn gone(process: i32) {
+    let deadline = Instant::now() + PATIENCE;
+    while kill(Pid::from_raw(process), None).is_ok() {
+        assert!(Instant::now() < deadline, "{process} is still there");
+        std::thread::yield_now();
+    }
+}
+
+fn number_in(text: &str) -> i32 {
+    let digits = text.split("pid ").nth(1).unwrap();
+    let digits: String = digits.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap()
+}
+
+/// What runs in a terminal ends with it, also if it does not want to, and
+/// also if it is in a group of its own.
 #[test]
 fn nothing_is_left_running() {
     let directory = TempDir::new().unwrap();
-    let (terminal, told) = open(&directory);
-    type_line(
-        &terminal,
-        "trap '' HUP TERM; echo re''ady; while :; do sleep 0.1; done",
-    );
-    until(&told, "ready");
+    let stubborn = "trap '' HUP TERM; while :; do sleep 0.1; done";
+    let bench = Bench::open(shell(), directory.path());
+    bench.type_line(&format!("sh -c \"{stubborn}\" & echo p''id $! re''ady"));
+    let behind = number_in(&bench.until(" ready"));
+    bench.type_line(&format!("echo fore''ground; {stubborn}"));
+    bench.until("foreground");
     let begun = Instant::now();
-    drop(terminal);
-    end(&told);
+    Terminal::close_all(vec![bench.terminal]);
     assert!(begun.elapsed() < Duration::from_secs(20));
-    let nowhere = TerminalStart {
-        directory: uri_of(&directory.path().join("none")),
-        cols: 80,
-        rows: 24,
+    gone(behind);
+    while !matches!(
+        bench.told.recv_timeout(PATIENCE).unwrap(),
+        TerminalEvent::Exited(_)
+    ) {}
+
+    let line = format!("({stubborn}) & echo p''id $!. ; wait");
+    let bench = Bench::open(command(&line), directory.path());
+    let behind = number_in(&bench.until(".\r"));
+    drop(bench);
+    gone(behind);
+}
+
+/// A shell has ended when it has, whoever still has its terminal open.
+#[test]
+fn a_job_in_the_background_does_not_keep_a_terminal_alive() {
+    let directory = TempDir::new().unwrap();
+    let bench = Bench::open(shell(), directory.path());
+    bench.type_line("(trap '' HUP; sleep 1000) & echo p''id $!. ; exit 4");
+    let begun = Instant::now();
+    let (output, end) = bench.end();
+    assert_eq!(end.exit_code, Some(4));
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+    // Whoever leaves a job behind and goes wants it to go on.
+    let behind = Pid::from_raw(number_in(&output));
+    assert!(kill(behind, None).is_ok());
+    drop(bench);
+    assert!(kill(behind, None).is_ok());
+    kill(behind, nix::sys::signal::Signal::SIGKILL).unwrap();
+
+    // But what belongs to a command ends with it.
+    let line = "(trap '' HUP; sleep 1000) & echo p''id $!. ; exit 4";
+    let bench = Bench::open(command(line), directory.path());
+    let (output, end) = bench.end();
+    assert_eq!(end.exit_code, Some(4));
+    drop(bench);
+    gone(number_in(&output));
+}
+
+/// However many there are, they end together.
+#[test]
+fn many_terminals_end_as_fast_as_one() {
+    let directory = TempDir::new().unwrap();
+    let line = "trap '' HUP TERM; echo ready; while :; do sleep 0.1; done";
+    let open = |_| Bench::open(command(line), directory.path());
+    let benches: Vec<_> = (0..20).map(open).collect();
+    for bench in &benches {
+        bench.until("ready");
+    }
+    let begun = Instant::now();
+    let (terminals, told): (Vec<_>, Vec<_>) = benches
+        .into_iter()
+        .map(|bench| (bench.terminal, bench.told))
+        .unzip();
+    Terminal::close_all(terminals);
+    assert!(begun.elapsed() < GRACE * 10, "{:?}", begun.elapsed());
+    drop(told);
+}
+
+/// A flood comes whole, in its order, and waits for whoever reads it.
+#[test]
+fn a_flood_waits() {
+    let directory = TempDir::new().unwrap();
+    let (tell, told) = std::sync::mpsc::sync_channel(1);
+    let line = "yes 0123456789abcdef | head -n 300000; printf '\\360\\237\\246\\200'";
+    let start = start(command(line), directory.path());
+    let terminal = Terminal::open(&start, move |event| drop(tell.send(event))).unwrap();
+    let (mut bytes, mut last) = (0, String::new());
+    let end = loop {
+        match told.recv_timeout(PATIENCE).unwrap() {
+            TerminalEvent::Output(output) => {
+                bytes += output.data.len();
+                last.push_str(&output.data);
+                last.drain(..last.floor_char_boundary(last.len().saturating_sub(100)));
+            }
+            TerminalEvent::Exited(end) => break end,
+            other => panic!("{other:?}"),
+        }
     };
-    let refused = Terminal::open(&nowhere, drop).unwrap_err();
-    assert_eq!(refused.to_string(), "the folder is not there");
+    assert_eq!(bytes, 300_000 * 18 + 4);
+    assert!(last.ends_with("abcdef\r\n🦀"));
+    assert_eq!((end.exit_code, end.truncated), (Some(0), true));
+    assert!(end.preview.unwrap().ends_with("9abcdef\n🦀"));
+    drop(terminal);
 }

@@ -108,6 +108,10 @@ impl Simulation {
         for field in ["message", "draft"] {
             if action.get(field).is_some() && self.chance.chance(0.9) {
                 action[field] = self.message();
+                if self.chance.chance(0.3) {
+                    let text = *self.chance.pick(&["!make", "!make", "!"]).unwrap();
+                    action[field]["text"] = json!(text);
+                }
             }
         }
         if name == "chat/turnStarted" && self.chance.chance(0.9) {

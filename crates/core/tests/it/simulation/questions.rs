@@ -59,6 +59,8 @@ impl Simulation {
             if let ChannelState::Chat(state) = state
                 && let Some(turn) = &state.active_turn
                 && turn.message.origin.kind == MessageKind::User
+                // That is the host's own business.
+                && !turn.message.text.starts_with('!')
             {
                 let told = (chat.clone(), turn.id.clone());
                 assert!(self.world.told.contains(&told), "{told:?} goes nowhere");

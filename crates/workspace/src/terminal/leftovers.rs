@@ -1,6 +1,6 @@
-//! Commands that outlived their host.
+//! Programs that outlived their host.
 //!
-//! A host that is killed can't end what it runs. So each command that runs
+//! A host that is killed can't end what it runs. So each program that runs
 //! has a file that names its process group and when its first process began;
 //! the next host ends what it finds. The time tells it from another process
 //! that was given the same number since.
@@ -8,10 +8,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-/// The file of a command that runs. Gone when dropped.
+use super::ending::kill_session;
+
+/// The file of a program that runs. Gone when dropped.
 #[derive(Debug)]
 pub(super) struct Record(PathBuf);
 
@@ -33,8 +34,9 @@ impl Drop for Record {
     }
 }
 
-/// Ends what the last host left running. Returns how many commands there were.
-pub(super) fn sweep(directory: &Path) -> usize {
+/// Ends what a process that was killed left running, by the notes in a folder.
+/// Returns how many programs there were.
+pub fn sweep(directory: &Path) -> usize {
     let Ok(entries) = std::fs::read_dir(directory) else {
         return 0;
     };
@@ -46,8 +48,8 @@ pub(super) fn sweep(directory: &Path) -> usize {
         if let Some(group) = group
             && noted.is_some()
             && noted == began(group)
-            && killpg(group, Signal::SIGKILL).is_ok()
         {
+            kill_session(group);
             ended += 1;
         }
         drop(Record(path));

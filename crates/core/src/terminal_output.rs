@@ -1,0 +1,290 @@
+//! What happens in terminals that the host runs, and how much of it is kept.
+
+use std::fmt;
+
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::ids::CommandId;
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::terminal::{
+    TerminalAction, TerminalCleared, TerminalCommand, TerminalCommandDetectionAvailable,
+    TerminalCommandExecuted, TerminalCommandFinished, TerminalCwdChanged, TerminalData,
+    TerminalExited, TerminalPart, TerminalState, TerminalTitleChanged,
+};
+use agenthost_protocol::uri::Uri;
+
+use crate::effect::Effects;
+use crate::env::Env;
+use crate::host::Host;
+
+/// A terminal with more output than this is cut back to `KEPT`. Everyone who
+/// watches is told to do the same, so the two are far enough apart that
+/// saying what is kept costs little.
+const MOST: usize = 1024 * 1024;
+
+/// How much output of a terminal is kept at least.
+const KEPT: usize = 256 * 1024;
+
+/// What a part costs besides its output: many small ones are a lot, too.
+const PART: usize = 100;
+
+/// What happened in a terminal.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TerminalEvent {
+    /// Something was written.
+    Output(TerminalData),
+    /// It has another title.
+    Title(String),
+    /// It is in another directory.
+    Directory(Uri),
+    /// From now on commands are told apart.
+    CommandDetection,
+    /// A command begins.
+    CommandExecuted(CommandLine),
+    /// The command that ran has ended; with an exit code, if it is known.
+    CommandFinished(Option<i64>),
+    /// It has ended.
+    Exited(TerminalEnd),
+    /// It never began, and why.
+    Failed(String),
+}
+
+/// What somebody wants to be run. It may have secrets in it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CommandLine(pub String);
+
+/// How a terminal ended.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct TerminalEnd {
+    /// The exit code; none if it was killed.
+    pub exit_code: Option<i64>,
+    /// Of a command, the end of what it wrote, as plain text.
+    pub preview: Option<String>,
+    /// Whether it wrote more than that.
+    pub truncated: bool,
+}
+
+/// Shows how much, not what.
+impl fmt::Debug for CommandLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CommandLine({} bytes)", self.0.len())
+    }
+}
+
+/// Shows how much, not what: terminal bytes stay out of logs.
+impl fmt::Debug for TerminalEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.preview.as_ref().map(String::len);
+        f.debug_struct("TerminalEnd")
+            .field("exit_code", &self.exit_code)
+            .field("bytes", &bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Host {
+    /// Something happened in a terminal that the host runs.
+    pub(crate) fn terminal_event(
+        &mut self,
+        env: &Env,
+        terminal: &Uri,
+        event: TerminalEvent,
+        out: &mut Effects,
+    ) {
+        let listed = self.terminals.contains_key(terminal);
+        if !listed && !self.runs.contains_key(terminal) {
+            return;
+        }
+        let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
+            // It went with its session.
+            self.runs.remove(terminal);
+            return;
+        };
+        match event {
+            TerminalEvent::Output(data) => {
+                self.originate(terminal, TerminalAction::Data(data), out);
+                self.trim_terminal(terminal, out);
+            }
+            TerminalEvent::Title(title) => {
+                let changed = TerminalTitleChanged { title };
+                self.originate(terminal, TerminalAction::TitleChanged(changed), out);
+                if listed {
+                    self.list_terminal(terminal, out);
+                }
+            }
+            // Shells say it at every prompt.
+            TerminalEvent::Directory(cwd) if state.cwd.as_ref() == Some(&cwd) => {}
+            TerminalEvent::Directory(cwd) => {
+                let changed = TerminalCwdChanged { cwd };
+                self.originate(terminal, TerminalAction::CwdChanged(changed), out);
+            }
+            TerminalEvent::CommandDetection => {
+                if state.supports_command_detection != Some(true) {
+                    let available = TerminalCommandDetectionAvailable {};
+                    let available = TerminalAction::CommandDetectionAvailable(available);
+                    self.originate(terminal, available, out);
+                }
+            }
+            TerminalEvent::CommandExecuted(line) => {
+                // One at a time (TER-9).
+                self.finish_command(env, terminal, None, out);
+                let executed = TerminalCommandExecuted {
+                    command_id: CommandId::from(env.unique("command")),
+                    command_line: line.0,
+                    timestamp: env.now,
+                };
+                self.originate(terminal, TerminalAction::CommandExecuted(executed), out);
+                self.trim_terminal(terminal, out);
+            }
+            TerminalEvent::CommandFinished(exit_code) => {
+                self.finish_command(env, terminal, exit_code, out);
+            }
+            TerminalEvent::Exited(TerminalEnd { exit_code, .. }) => {
+                self.end_terminal(env, terminal, exit_code, out);
+                self.command_ended(env, terminal, event, out);
+            }
+            TerminalEvent::Failed(_) => {
+                self.end_terminal(env, terminal, None, out);
+                self.command_ended(env, terminal, event, out);
+            }
+        }
+    }
+
+    /// What ran in a terminal runs no more. If that was a command of its
+    /// shell, it has ended as the shell has.
+    pub(crate) fn end_terminal(
+        &mut self,
+        env: &Env,
+        terminal: &Uri,
+        exit_code: Option<i64>,
+        out: &mut Effects,
+    ) {
+        self.finish_command(env, terminal, exit_code, out);
+        let exited = TerminalAction::Exited(TerminalExited { exit_code });
+        self.originate(terminal, exited, out);
+        if self.terminals.contains_key(terminal) {
+            self.list_terminal(terminal, out);
+        }
+    }
+
+    /// Ends the command that runs in a terminal, if one does.
+    fn finish_command(
+        &mut self,
+        env: &Env,
+        terminal: &Uri,
+        exit_code: Option<i64>,
+        out: &mut Effects,
+    ) {
+        let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
+            return;
+        };
+        let Some(TerminalPart::Command(command)) = state.content.last_item() else {
+            return;
+        };
+        if !command.is_complete {
+            let duration = env.now.0.saturating_sub(command.timestamp.0).max(0);
+            let finished = TerminalCommandFinished {
+                command_id: command.command_id.clone(),
+                exit_code,
+                duration_ms: Some(Millis(duration)),
+            };
+            self.originate(terminal, TerminalAction::CommandFinished(finished), out);
+        }
+    }
+
+    /// Keeps the output of a terminal within its bound (TER-19), by actions
+    /// like any other: what the host forgets, its clients forget.
+    pub(crate) fn trim_terminal(&mut self, terminal: &Uri, out: &mut Effects) {
+        let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
+            return;
+        };
+        let length: usize = state.content.items().map(cost).sum();
+        if length <= MOST {
+            return;
+        }
+        let mut actions = vec![TerminalAction::Cleared(TerminalCleared {})];
+        actions.extend(tail(state).into_iter().flat_map(again));
+        for action in actions {
+            self.originate(terminal, action, out);
+        }
+    }
+}
+
+/// The end of a terminal's output: whole parts, and of the first of them the
+/// end, from the start of a line if there is one.
+fn tail(state: &TerminalState) -> Vec<TerminalPart> {
+    let mut parts = Vec::new();
+    let mut missing = KEPT;
+    for part in state.content.items().rev() {
+        parts.push(shortened(part, missing));
+        missing = missing.saturating_sub(cost(part));
+        if missing == 0 {
+            break;
+        }
+    }
+    parts.reverse();
+    parts
+}
+
+/// A part with no more output than this, from its end.
+fn shortened(part: &TerminalPart, most: usize) -> TerminalPart {
+    let mut part = part.clone();
+    let output = match &mut part {
+        TerminalPart::Unclassified(output) => &mut output.value,
+        TerminalPart::Command(command) => &mut command.output,
+        TerminalPart::Unknown(_) => return part,
+    };
+    let from = output.ceil_char_boundary(output.len().saturating_sub(most));
+    if from > 0 {
+        let kept = output.get(from..).unwrap_or_default();
+        *output = match kept.split_once('\n') {
+            Some((cut, rest)) if cut.len() < KEPT / 2 => rest.to_owned(),
+            _ => kept.to_owned(),
+        };
+    }
+    part
+}
+
+/// What makes a part of a terminal that has nothing, or parts before it.
+fn again(part: TerminalPart) -> Vec<TerminalAction> {
+    let data = |data: String| {
+        let data = TerminalData { data };
+        (!data.data.is_empty()).then_some(TerminalAction::Data(data))
+    };
+    match part {
+        TerminalPart::Unclassified(output) => data(output.value).into_iter().collect(),
+        TerminalPart::Command(command) => {
+            let TerminalCommand {
+                command_id,
+                command_line,
+                output,
+                timestamp,
+                is_complete,
+                exit_code,
+                duration_ms,
+            } = command;
+            let executed = TerminalAction::CommandExecuted(TerminalCommandExecuted {
+                command_id: command_id.clone(),
+                command_line,
+                timestamp,
+            });
+            let finished = TerminalAction::CommandFinished(TerminalCommandFinished {
+                command_id,
+                exit_code,
+                duration_ms,
+            });
+            let finished = is_complete.then_some(finished);
+            let actions = [Some(executed), data(output), finished];
+            actions.into_iter().flatten().collect()
+        }
+        TerminalPart::Unknown(_) => Vec::new(),
+    }
+}
+
+fn cost(part: &TerminalPart) -> usize {
+    let bytes = match part {
+        TerminalPart::Unclassified(output) => output.value.len(),
+        TerminalPart::Command(command) => command.output.len() + command.command_line.len(),
+        TerminalPart::Unknown(_) => 0,
+    };
+    bytes + PART
+}

@@ -1,0 +1,236 @@
+//! Messages that are commands (TUR-20).
+
+use expect_test::expect;
+
+use crate::script::check;
+
+#[test]
+fn a_message_can_be_a_command() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1 {"workingDirectories": ["file:///w"]}
+        - c1 subscribe s1.chat
+        c1 says t1 !make  test
+        - c1 subscribe run
+        terminal run wrote ok
+        c1 ! run terminal/input {"data": "y"}
+        c1 ! run terminal/resized {"cols": 90, "rows": 20}
+        - wait 2500
+        terminal run exited 0 ok
+        terminal run wrote late
+        c1 says t2 ! false
+        terminal run exited 1
+        c1 says t3 !no/such
+        terminal run failed the folder is not there
+        "#,
+        expect![[r#"
+            c1 says t1 !make  test
+                c1: 3 s1.chat by a chat/turnStarted {"message":{"text":"!make  test","origin":{"kind":"user"}},"turnId":"t1","startedAt":"2026-01-05T09:00:00Z"}
+                changes s1: mark before t1
+                c1: 6 s1.chat chat/toolCallStart {"displayName":"Terminal","turnId":"t1","toolCallId":"command","toolName":"terminal"}
+                c1: 7 s1.chat chat/toolCallReady {"confirmed":"user-action","turnId":"t1","toolCallId":"command","invocationMessage":"Run make  test","toolInput":"make  test"}
+                c1: 8 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"make  test","isPty":true}],"turnId":"t1","toolCallId":"command"}
+                terminal run: open "make  test" in file:///w, 120 by 30
+            terminal run wrote ok
+                c1: 9 run terminal/data {"data":"ok"}
+            c1 ! run terminal/input {"data": "y"}
+                terminal run: type "y"
+                c1: 10 shown terminal/input {"data":"y"}
+            c1 ! run terminal/resized {"cols": 90, "rows": 20}
+                c1: 11 run by a terminal/resized {"rows":20,"cols":90}
+                terminal run: resize to 90 by 20
+            terminal run exited 0 ok
+                c1: 12 run terminal/exited {"exitCode":0}
+                terminal run: close
+                c1: 13 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Ran make  test","content":[{"type":"text","text":"ok"},{"type":"terminal","resource":"ahp-terminal:/a-command","title":"make  test","isPty":true,"result":{"exitCode":0,"preview":"ok","truncated":false}}]},"turnId":"t1","toolCallId":"command"}
+                c1: 14 s1.chat chat/turnComplete {"duration":2500,"turnId":"t1"}
+                changes s1: mark after t1, chat since before t1
+            terminal run wrote late
+                nothing
+            c1 says t2 ! false
+                c1: 16 s1.chat by a chat/turnStarted {"message":{"text":"! false","origin":{"kind":"user"}},"turnId":"t2","startedAt":"2026-01-05T09:00:00Z"}
+                changes s1: mark before t2
+                c1: 18 s1.chat chat/toolCallStart {"displayName":"Terminal","turnId":"t2","toolCallId":"command","toolName":"terminal"}
+                c1: 19 s1.chat chat/toolCallReady {"confirmed":"user-action","turnId":"t2","toolCallId":"command","invocationMessage":"Run false","toolInput":"false"}
+                c1: 20 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"false","isPty":true}],"turnId":"t2","toolCallId":"command"}
+                terminal run: open "false" in file:///w, 120 by 30
+            terminal run exited 1
+                terminal run: close
+                c1: 22 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"Ran false","content":[{"type":"text","text":""},{"type":"terminal","resource":"ahp-terminal:/a-command","title":"false","isPty":true,"result":{"exitCode":1,"preview":"","truncated":false}}],"error":{"message":"it ended with exit code 1"}},"turnId":"t2","toolCallId":"command"}
+                c1: 23 s1.chat chat/turnComplete {"duration":2500,"turnId":"t2"}
+                changes s1: mark after t2, chat since before t1
+            c1 says t3 !no/such
+                c1: 25 s1.chat by a chat/turnStarted {"message":{"text":"!no/such","origin":{"kind":"user"}},"turnId":"t3","startedAt":"2026-01-05T09:00:00Z"}
+                changes s1: mark before t3
+                c1: 27 s1.chat chat/toolCallStart {"displayName":"Terminal","turnId":"t3","toolCallId":"command","toolName":"terminal"}
+                c1: 28 s1.chat chat/toolCallReady {"confirmed":"user-action","turnId":"t3","toolCallId":"command","invocationMessage":"Run no/such","toolInput":"no/such"}
+                c1: 29 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"no/such","isPty":true}],"turnId":"t3","toolCallId":"command"}
+                terminal run: open "no/such" in file:///w, 120 by 30
+            terminal run failed the folder is not there
+                terminal run: close
+                c1: 31 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"Could not run no/such","error":{"message":"the folder is not there"}},"turnId":"t3","toolCallId":"command"}
+                c1: 32 s1.chat chat/turnComplete {"duration":2500,"turnId":"t3"}
+                changes s1: mark after t3, chat since before t1
+        "#]],
+    );
+}
+
+/// An empty one is an error, and only a user can run commands this way.
+#[test]
+fn what_is_no_command() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 subscribe s1.chat
+        c1 says t1 !
+        c1 says t2 what!
+        - agent s1 end t2
+        agent s1 begin t3 {"text": "!ls", "origin": {"kind": "agent"}}
+        "#,
+        expect![[r#"
+            c1 says t1 !
+                c1: 3 s1.chat by a chat/turnStarted {"message":{"text":"!","origin":{"kind":"user"}},"turnId":"t1","startedAt":"2026-01-05T09:00:00Z"}
+                c1: 6 s1.chat chat/error {"part":{"kind":"error","error":{"errorType":"emptyCommand","message":"there is no command after `!`"}},"turnId":"t1","duration":0}
+            c1 says t2 what!
+                c1: 8 s1.chat by a chat/turnStarted {"message":{"text":"what!","origin":{"kind":"user"}},"turnId":"t2","startedAt":"2026-01-05T09:00:00Z"}
+                agent s1: prompt t2 "what!"
+            agent s1 begin t3 {"text": "!ls", "origin": {"kind": "agent"}}
+                c1: 12 s1.chat chat/turnStarted {"message":{"text":"!ls","origin":{"kind":"agent"}},"turnId":"t3","startedAt":"2026-01-05T09:00:00.000Z"}
+        "#]],
+    );
+}
+
+#[test]
+fn a_command_ends_with_its_turn() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 subscribe s1.chat
+        - c1 says t1 !sleep 1000
+        - c1 subscribe run
+        agent s1 end t1
+        c1 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 0}
+        terminal run wrote bye
+        terminal run exited
+        - c1 says t2 !sleep 1000
+        c1 ! s1.chat chat/truncated {"turnId": "t1"}
+        - terminal run exited
+        - c1 says t3 !sleep 1000
+        c1 disposeSession s1
+        terminal run exited
+        "#,
+        expect![[r#"
+            agent s1 end t1
+                nothing
+            c1 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 0}
+                c1: 9 s1.chat by a chat/turnCancelled {"duration":0,"turnId":"t1"}
+                terminal run: close
+            terminal run wrote bye
+                c1: 11 run terminal/data {"data":"bye"}
+            terminal run exited
+                c1: 12 run terminal/exited {}
+                terminal run: close
+            c1 ! s1.chat chat/truncated {"turnId": "t1"}
+                c1: 18 s1.chat by a chat/truncated {"turnId":"t1"}
+                agent s1: rewind to None
+                terminal run: close
+            c1 disposeSession s1
+                agent s1: close
+                changes s1: forget
+                c1: null
+                terminal run: close
+            terminal run exited
+                nothing
+        "#]],
+    );
+}
+
+/// The queue goes on after it, and what is said meanwhile waits for a turn of
+/// the agent.
+#[test]
+fn other_messages_wait() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 says t1 !make
+        c1 ! s1.chat chat/pendingMessageSet {"kind": "steering", "id": "p1", "message": {"text": "hurry", "origin": {"kind": "user"}}}
+        c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "p2", "message": {"text": "!next", "origin": {"kind": "user"}}}
+        c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "p3", "message": {"text": "thanks", "origin": {"kind": "user"}}}
+        agent s1 stopped it broke
+        terminal run exited 0
+        terminal run exited 0
+        "#,
+        expect![[r#"
+            c1 ! s1.chat chat/pendingMessageSet {"kind": "steering", "id": "p1", "message": {"text": "hurry", "origin": {"kind": "user"}}}
+                nothing
+            c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "p2", "message": {"text": "!next", "origin": {"kind": "user"}}}
+                nothing
+            c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "p3", "message": {"text": "thanks", "origin": {"kind": "user"}}}
+                nothing
+            agent s1 stopped it broke
+                nothing
+            terminal run exited 0
+                terminal run: close
+                terminal run: open "next" in home, 120 by 30
+            terminal run exited 0
+                terminal run: close
+                agent s1: open
+                agent s1: prompt turn-0000000000000000000000000000000c "thanks"
+                agent s1: steer turn-0000000000000000000000000000000c by p1 "hurry"
+        "#]],
+    );
+}
+
+/// The agent is told to forget turns by those that it knows.
+#[test]
+fn an_agent_is_rewound_to_what_it_knows() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 says t1 hello
+        - agent s1 end t1
+        - c1 says t2 !ls
+        - terminal run exited 0
+        - c1 says t3 again
+        - agent s1 end t3
+        c1 ! s1.chat chat/truncated {"turnId": "t2"}
+        "#,
+        expect![[r#"
+            c1 ! s1.chat chat/truncated {"turnId": "t2"}
+                agent s1: rewind to Some("t1")
+        "#]],
+    );
+}
+
+/// A host that was killed does not go on with it.
+#[test]
+fn a_restart_ends_a_command() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 says t1 !make
+        - terminal run wrote half
+        - c1 subscribe s1.chat
+        - restart
+        - c2 joins a
+        c2 subscribe s1.chat
+        c2 says t2 !make
+        "#,
+        expect![[r#"
+            c2 subscribe s1.chat
+                c2: snapshot of s1.chat at 11
+            c2 says t2 !make
+                c2: 12 s1.chat by a chat/turnStarted {"message":{"text":"!make","origin":{"kind":"user"}},"turnId":"t2","startedAt":"2026-01-05T09:00:00Z"}
+                c2: 14 s1.chat chat/toolCallStart {"displayName":"Terminal","turnId":"t2","toolCallId":"command","toolName":"terminal"}
+                c2: 15 s1.chat chat/toolCallReady {"confirmed":"user-action","turnId":"t2","toolCallId":"command","invocationMessage":"Run make","toolInput":"make"}
+                c2: 16 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"make","isPty":true}],"turnId":"t2","toolCallId":"command"}
+                terminal run: open "make" in home, 120 by 30
+        "#]],
+    );
+}

@@ -1,0 +1,226 @@
+//! Terminals, from the keyboard of a client to the screens of all.
+
+use std::time::{Duration, Instant};
+
+use agenthost_server::Server;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use crate::raw::Raw;
+use crate::room::{Mirror, chat_uri, create_session, dispatch, join, start, start_turn};
+
+async fn enter(server: &Server, name: &str) -> Raw {
+    let mut raw = Raw::connect(server).await;
+    let params = json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": name});
+    let answer = ask(&mut raw, 1, "initialize", params).await;
+    assert_eq!(answer["result"]["terminalCommandPrefix"], "!");
+    raw
+}
+
+async fn ask(raw: &mut Raw, id: u64, method: &str, params: Value) -> Value {
+    let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    raw.say(&request.to_string()).await;
+    loop {
+        let message = raw.hear().await.unwrap();
+        if message["id"] == id {
+            return message;
+        }
+    }
+}
+
+async fn type_into(raw: &mut Raw, terminal: &str, text: &str) {
+    let action = json!({"type": "terminal/input", "data": text});
+    let params = json!({"channel": terminal, "clientSeq": 1, "action": action});
+    let typed = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
+    raw.say(&typed.to_string()).await;
+}
+
+/// All that is written to a terminal until it ends.
+async fn output(raw: &mut Raw) -> String {
+    let mut output = String::new();
+    loop {
+        let told = raw.hear().await.unwrap();
+        let action = &told["params"]["action"];
+        match action["type"].as_str() {
+            Some("terminal/data") => output.push_str(action["data"].as_str().unwrap()),
+            Some("terminal/exited") => return output,
+            _ => {}
+        }
+    }
+}
+
+/// The terminal of the turn that runs.
+async fn shown(mirror: &mut Mirror) -> String {
+    let shown = |action: &ahp_types::actions::StateAction| {
+        matches!(
+            action,
+            ahp_types::actions::StateAction::ChatToolCallContentChanged(_)
+        )
+    };
+    mirror.until(shown).await;
+    let chat = mirror.json();
+    let content = &chat["activeTurn"]["responseParts"][0]["toolCall"]["content"][0];
+    content["resource"].as_str().unwrap().to_owned()
+}
+
+async fn gone(process: i32) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while kill(Pid::from_raw(process), None).is_ok() {
+        assert!(Instant::now() < deadline, "{process} is still there");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// TUR-20: nobody is asked, anybody can type into it, and all see the same.
+#[tokio::test]
+async fn a_message_is_a_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let a = join(&server, "a").await;
+    create_session(&a).await;
+    let mut mirror = Mirror::open(&a).await;
+    let line = "!pwd; stty size; read answer; echo got:$answer; exit 3";
+    start_turn(&a, "t1", line).await;
+    let terminal = shown(&mut mirror).await;
+    let mut raw = enter(&server, "b").await;
+    let subscribed = ask(&mut raw, 2, "subscribe", json!({"channel": terminal})).await;
+    let state = &subscribed["result"]["snapshot"]["state"];
+    assert_eq!(state["isPty"], true);
+    assert_eq!(state["claim"]["turnId"], "t1");
+    type_into(&mut raw, &terminal, "yes\n").await;
+    let written = output(&mut raw).await;
+    assert!(written.ends_with("got:yes\r\n"), "{written:?}");
+    mirror.until_end().await;
+    let chat = mirror.json();
+    let turn = &chat["turns"][0];
+    assert_eq!(turn["state"], "complete");
+    let call = &turn["responseParts"][0]["toolCall"];
+    assert_eq!(call["status"], "completed");
+    assert_eq!(call["success"], false);
+    let result = &call["content"][1]["result"];
+    assert_eq!(result["exitCode"], 3);
+    let preview = "/tmp\n30 120\nyes\ngot:yes\n";
+    assert_eq!(result["preview"], preview);
+    assert_eq!(call["content"][0]["text"], preview);
+
+    // An empty one is an error, and the next is a turn like any other.
+    start_turn(&a, "t2", "!").await;
+    mirror.until_end().await;
+    assert_eq!(mirror.json()["turns"][1]["state"], "error");
+    start_turn(&a, "t3", "!true").await;
+    mirror.until_end().await;
+    let call = &mirror.json()["turns"][2]["responseParts"][0]["toolCall"];
+    assert_eq!(call["success"], true, "{call}");
+    server.stop().await.unwrap();
+}
+
+/// A command ends with its turn, and with the host, with all it started.
+#[tokio::test]
+async fn a_command_leaves_nothing_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let notes = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let a = join(&server, "a").await;
+    create_session(&a).await;
+    let mut mirror = Mirror::open(&a).await;
+    let mut started = Vec::new();
+    let mut terminal = String::new();
+    for turn in ["t1", "t2"] {
+        let note = notes.path().join(turn);
+        let stubborn = "trap '' HUP TERM; while :; do sleep 0.1; done";
+        let note = note.display();
+        let line =
+            format!("!sh -c \"{stubborn}\" & echo $! > {note}.new; mv {note}.new {note}; wait");
+        start_turn(&a, turn, &line).await;
+        terminal = shown(&mut mirror).await;
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let process = loop {
+            match std::fs::read_to_string(notes.path().join(turn)) {
+                Ok(text) => break text.trim().parse::<i32>().unwrap(),
+                Err(_) => assert!(Instant::now() < deadline),
+            }
+            tokio::task::yield_now().await;
+        };
+        assert!(kill(Pid::from_raw(process), None).is_ok());
+        if turn == "t1" {
+            let cancel = json!({"type": "chat/turnCancelled", "turnId": turn, "duration": 0});
+            dispatch(&a, cancel).await;
+            mirror.until_end().await;
+            gone(process).await;
+        }
+        started.push(process);
+    }
+    server.stop().await.unwrap();
+    gone(started[1]).await;
+
+    // What was running is over, and what it showed is still there.
+    let server = start(directory.path()).await;
+    let mut raw = enter(&server, "b").await;
+    let chat = ask(&mut raw, 2, "subscribe", json!({"channel": chat_uri()})).await;
+    let turn = &chat["result"]["snapshot"]["state"]["turns"][1];
+    assert_eq!(turn["state"], "error", "{turn}");
+    let terminal = ask(&mut raw, 3, "subscribe", json!({"channel": terminal})).await;
+    let state = &terminal["result"]["snapshot"]["state"];
+    assert_eq!(state["lifecycle"]["status"], "exited", "{terminal}");
+    server.stop().await.unwrap();
+}
+
+/// TER-7, TER-8: the user's shell tells of its commands.
+#[tokio::test]
+async fn commands_of_a_shell_are_told_apart() {
+    let shell = std::env::var("SHELL").unwrap_or_default();
+    if !["/bash", "/zsh", "/fish"]
+        .iter()
+        .any(|name| shell.ends_with(name))
+    {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let mut raw = enter(&server, "a").await;
+    let terminal = "ahp-terminal:/t";
+    let params = json!({"channel": terminal, "claim": {"kind": "client", "clientId": "a"}});
+    ask(&mut raw, 2, "createTerminal", params).await;
+    ask(&mut raw, 3, "subscribe", json!({"channel": terminal})).await;
+    type_into(&mut raw, terminal, "sh -c 'exit 7'\n").await;
+    let (mut executed, mut detected) = (Value::Null, false);
+    let finished = loop {
+        let told = raw.hear().await.unwrap();
+        let action = &told["params"]["action"];
+        match action["type"].as_str() {
+            Some("terminal/commandDetectionAvailable") => detected = true,
+            Some("terminal/commandExecuted") => executed = action.clone(),
+            Some("terminal/commandFinished") => break action.clone(),
+            _ => {}
+        }
+    };
+    assert!(detected);
+    assert_eq!(executed["commandLine"], "sh -c 'exit 7'");
+    assert_eq!(executed["commandId"], finished["commandId"]);
+    assert_eq!(finished["exitCode"], 7);
+    server.stop().await.unwrap();
+}
+
+/// However many terminals there are, a host that stops ends them together.
+#[tokio::test]
+async fn many_terminals_do_not_make_a_host_slow_to_stop() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let mut raw = enter(&server, "a").await;
+    for number in 0..20 {
+        let terminal = format!("ahp-terminal:/{number}");
+        let params = json!({"channel": terminal, "claim": {"kind": "client", "clientId": "a"}});
+        ask(&mut raw, 2, "createTerminal", params).await;
+        let stubborn = "trap '' HUP; echo re''ady; while :; do sleep 1; done\n";
+        type_into(&mut raw, &terminal, stubborn).await;
+        ask(&mut raw, 3, "subscribe", json!({"channel": terminal})).await;
+    }
+    let begun = Instant::now();
+    server.stop().await.unwrap();
+    assert!(
+        begun.elapsed() < Duration::from_secs(6),
+        "{:?}",
+        begun.elapsed()
+    );
+}

@@ -1,0 +1,201 @@
+//! What a terminal shows, as plain text.
+
+const ESCAPE: char = '\u{1b}';
+const BELL: char = '\u{7}';
+
+/// Makes plain text of what programs write to a terminal: without sequences,
+/// and of a line that is written over again and again only the last state.
+/// Text may come in pieces, cut anywhere.
+#[derive(Debug, Default)]
+pub struct Plain {
+    state: State,
+    /// The line that may still be written over.
+    line: String,
+    /// Whether the next letter starts the line anew.
+    returned: bool,
+}
+
+/// Where in a sequence the text is.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    #[default]
+    Text,
+    /// After an escape.
+    Escape,
+    /// In one with parameters (CSI), until a letter.
+    Parameters,
+    /// In one with a string (OSC and others), until its end.
+    String,
+    /// After an escape in a string.
+    StringEscape,
+    /// In one that names a set of letters, which is one letter more.
+    Charset,
+}
+
+impl Plain {
+    /// Takes more text in, and returns all lines that are whole now.
+    pub fn push(&mut self, text: &str) -> String {
+        let mut whole = String::new();
+        for letter in text.chars() {
+            self.letter(letter, &mut whole);
+        }
+        whole
+    }
+
+    /// What is left of the last line.
+    pub fn finish(self) -> String {
+        self.line
+    }
+
+    fn letter(&mut self, letter: char, whole: &mut String) {
+        self.state = match (self.state, letter) {
+            (State::Text, ESCAPE) => State::Escape,
+            (State::Text, letter) => {
+                self.text(letter, whole);
+                State::Text
+            }
+            (State::Escape, '[') => State::Parameters,
+            (State::Escape, ']' | 'P' | 'X' | '^' | '_') => State::String,
+            (State::Escape, '(' | ')' | '*' | '+' | '#' | '%' | ' ') => State::Charset,
+            (State::Escape | State::Parameters, ESCAPE) => State::Escape,
+            (State::Escape | State::Charset, _) => State::Text,
+            (State::Parameters, '\u{20}'..='\u{3f}') => State::Parameters,
+            // Whatever ends it, also what should not.
+            (State::Parameters, _) => State::Text,
+            (State::String, ESCAPE) => State::StringEscape,
+            (State::String, BELL) => State::Text,
+            // A string that is never closed does not swallow the rest.
+            (State::String, '\n') => {
+                self.text('\n', whole);
+                State::Text
+            }
+            (State::String, _) => State::String,
+            (State::StringEscape, '\\') => State::Text,
+            (State::StringEscape, _) => State::String,
+        };
+    }
+
+    fn text(&mut self, letter: char, whole: &mut String) {
+        match letter {
+            '\n' => {
+                whole.push_str(&self.line);
+                whole.push('\n');
+                self.line.clear();
+                self.returned = false;
+            }
+            '\r' => self.returned = true,
+            '\u{8}' => {
+                self.line.pop();
+            }
+            '\t' => self.put('\t'),
+            letter if letter.is_control() => {}
+            letter => self.put(letter),
+        }
+    }
+
+    fn put(&mut self, letter: char) {
+        if std::mem::take(&mut self.returned) {
+            self.line.clear();
+        }
+        self.line.push(letter);
+    }
+}
+
+/// The end of what a program wrote, as plain text.
+#[derive(Debug)]
+pub struct Tail {
+    plain: Plain,
+    text: String,
+    /// Most bytes of it.
+    most: usize,
+    truncated: bool,
+}
+
+impl Tail {
+    /// At most so many bytes.
+    pub fn new(most: usize) -> Self {
+        Tail {
+            plain: Plain::default(),
+            text: String::new(),
+            most,
+            truncated: false,
+        }
+    }
+
+    /// More was written.
+    pub fn push(&mut self, text: &str) {
+        let whole = self.plain.push(text);
+        self.text.push_str(&whole);
+        self.truncated |= cut(&mut self.text, self.most);
+        // A line without an end is bounded, too.
+        self.truncated |= cut(&mut self.plain.line, self.most);
+    }
+
+    /// The end of it all, and whether it is not all.
+    pub fn finish(mut self) -> (String, bool) {
+        self.text.push_str(&self.plain.finish());
+        self.truncated |= cut(&mut self.text, self.most);
+        (self.text, self.truncated)
+    }
+}
+
+/// Takes from the front what is too much. Says whether that was anything.
+fn cut(text: &mut String, most: usize) -> bool {
+    let excess = text.len().saturating_sub(most);
+    let from = text.ceil_char_boundary(excess);
+    text.drain(..from);
+    from > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(pieces: &[&str]) -> String {
+        let mut plain = Plain::default();
+        let mut text: String = pieces.iter().map(|piece| plain.push(piece)).collect();
+        text.push_str(&plain.finish());
+        text
+    }
+
+    #[test]
+    fn sequences_are_left_out() {
+        for (written, shown) in [
+            ("a\r\nb\r\n", "a\nb\n"),
+            ("\u{1b}[1;31mred\u{1b}[0m\u{1b}[K!", "red!"),
+            (
+                "\u{1b}]0;title\u{7}x\u{1b}]8;;http://a\u{1b}\\link",
+                "xlink",
+            ),
+            ("\u{1b}(Bx\u{1b}7y\u{1b}=z\u{1b}M", "xyz"),
+            ("\u{1b}P1$q\u{1b}\\dcs", "dcs"),
+            ("10%\r50%\r100%\r\ndone", "100%\ndone"),
+            ("bold: b\u{8}bo\u{8}o\u{7}", "bold: bo"),
+            ("kept\r", "kept"),
+            ("tab\there é🦀", "tab\there é🦀"),
+            ("\u{1b}]0;never closed\nrest", "\nrest"),
+            ("\u{1b}[12", ""),
+        ] {
+            assert_eq!(plain(&[written]), shown, "{written:?}");
+            let letters: Vec<_> = written.split_inclusive(|_| true).collect();
+            assert_eq!(plain(&letters), shown, "{written:?} letter by letter");
+        }
+    }
+
+    #[test]
+    fn a_tail_is_bounded() {
+        let mut tail = Tail::new(10);
+        tail.push("0123\r\n4567\r\n");
+        tail.push("\u{1b}[1m89");
+        assert_eq!(tail.finish(), ("23\n4567\n89".to_owned(), true));
+        let mut tail = Tail::new(10);
+        tail.push("all\n");
+        assert_eq!(tail.finish(), ("all\n".to_owned(), false));
+        let mut tail = Tail::new(10);
+        for _ in 0..1_000 {
+            tail.push(&"é".repeat(1_000));
+        }
+        assert!(tail.plain.line.len() <= 10);
+        assert_eq!(tail.finish(), ("é".repeat(5), true));
+    }
+}

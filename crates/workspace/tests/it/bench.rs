@@ -1,0 +1,142 @@
+//! A terminal to try things in, with all that happens in it.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use agenthost_core::{TerminalEnd, TerminalEvent};
+use agenthost_workspace::{Program, Shell, Startup, Terminal, TerminalStart, uri_of};
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A terminal, and what it told.
+pub(crate) struct Bench {
+    pub(crate) terminal: Terminal,
+    pub(crate) told: Receiver<TerminalEvent>,
+}
+
+/// A command as it was told.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) line: String,
+    pub(crate) output: String,
+    pub(crate) exit_code: Option<i64>,
+}
+
+pub(crate) fn start(program: Program, directory: &Path) -> TerminalStart {
+    TerminalStart {
+        program,
+        directory: uri_of(directory),
+        cols: 100,
+        rows: 40,
+        notes: None,
+    }
+}
+
+impl Bench {
+    pub(crate) fn open(program: Program, directory: &Path) -> Self {
+        let (tell, told) = channel();
+        let start = start(program, directory);
+        let terminal = Terminal::open(&start, move |event| drop(tell.send(event))).unwrap();
+        Bench { terminal, told }
+    }
+
+    /// One of the shells, at home in a folder. None, and a word about it, if
+    /// this machine has no such shell.
+    pub(crate) fn shell(name: &str, startup: Startup, home: &Path) -> Option<Self> {
+        let path = find(name)?;
+        let environment = [("HOME", home.as_os_str()), ("PS1", "$ ".as_ref())];
+        let mut shell = Shell {
+            path: Some(path),
+            startup,
+            environment: Vec::new(),
+        };
+        for (name, value) in environment {
+            shell.environment.push((name.into(), value.into()));
+        }
+        Some(Self::open(Program::Shell(shell), home))
+    }
+
+    pub(crate) fn next(&self) -> TerminalEvent {
+        self.told.recv_timeout(PATIENCE).unwrap()
+    }
+
+    pub(crate) fn type_line(&self, line: &str) {
+        self.terminal.write(format!("{line}\r")).unwrap();
+    }
+
+    /// All output until a text is in it.
+    pub(crate) fn until(&self, text: &str) -> String {
+        let mut output = String::new();
+        let deadline = Instant::now() + PATIENCE;
+        while !output.contains(text) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.told.recv_timeout(left) {
+                Ok(TerminalEvent::Output(more)) => output.push_str(&more.data),
+                Ok(_) => {}
+                Err(_) => panic!("`{text}` is not in {output:?}"),
+            }
+        }
+        output
+    }
+
+    /// The end, and what was written before it.
+    pub(crate) fn end(&self) -> (String, TerminalEnd) {
+        let mut output = String::new();
+        loop {
+            match self.next() {
+                TerminalEvent::Exited(end) => return (output, end),
+                TerminalEvent::Output(more) => output.push_str(&more.data),
+                _ => {}
+            }
+        }
+    }
+
+    /// Waits until the shell says that it tells of its commands.
+    pub(crate) fn detected(&self) {
+        while self.next() != TerminalEvent::CommandDetection {}
+    }
+
+    /// The next command that begins and ends.
+    pub(crate) fn command(&self) -> Told {
+        let mut told: Option<Told> = None;
+        loop {
+            let event = self.next();
+            match (event, &mut told) {
+                (TerminalEvent::CommandExecuted(line), open) => {
+                    assert_eq!(*open, None, "a second command before the end of the first");
+                    *open = Some(Told {
+                        line: line.0,
+                        output: String::new(),
+                        exit_code: None,
+                    });
+                }
+                (TerminalEvent::Output(more), Some(told)) => told.output.push_str(&more.data),
+                (TerminalEvent::CommandFinished(exit_code), open) => {
+                    if let Some(mut told) = open.take() {
+                        told.exit_code = exit_code;
+                        return told;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Types a line, and returns the command that comes of it.
+    pub(crate) fn run(&self, line: &str) -> Told {
+        self.type_line(line);
+        self.command()
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "for who wonders what was tested")]
+fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(name));
+    let found = found.into_iter().find(|path| path.is_file());
+    if found.is_none() {
+        println!("skipped: there is no {name} on this machine");
+    }
+    found
+}
