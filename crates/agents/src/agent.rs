@@ -4,14 +4,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use agenthost_core::Input;
 use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_core::{Input, SessionKey};
 use agenthost_protocol::chat::ErrorPart;
 use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::Contents;
+use agenthost_workspace::{Contents, KeepOutput};
 use tokio::sync::mpsc;
 
 use crate::large;
@@ -78,6 +78,14 @@ impl Events {
             inputs,
             contents,
         }
+    }
+
+    /// Where the output of commands is kept that is too long to be shown.
+    pub(crate) fn keep_output(&self) -> Option<KeepOutput> {
+        self.contents.as_ref().map(|contents| KeepOutput {
+            contents: Arc::clone(contents),
+            session: SessionKey::of(&self.session),
+        })
     }
 
     /// Tells the host something. Of a tool result that is too large for a

@@ -57,7 +57,8 @@ impl CommandReport {
             None => Some("it was killed".to_owned()),
         };
         let text = ToolResultContent::Text(ToolResultText { text: preview });
-        let content = vec![text, self.block(Some(result))];
+        let mut content = vec![text, self.block(Some(result))];
+        content.extend(end.whole.map(ToolResultContent::Resource));
         self.result("Ran", Some(content), reason)
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::common::ContentRef;
 use agenthost_protocol::ids::CommandId;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::terminal::{
@@ -53,7 +54,7 @@ pub enum TerminalEvent {
 pub struct CommandLine(pub String);
 
 /// How a terminal ended.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct TerminalEnd {
     /// The exit code; none if it was killed.
     pub exit_code: Option<i64>,
@@ -61,6 +62,8 @@ pub struct TerminalEnd {
     pub preview: Option<String>,
     /// Whether it wrote more than that.
     pub truncated: bool,
+    /// Where all of it is, if it did and that was kept.
+    pub whole: Option<ContentRef>,
 }
 
 /// Shows how much, not what.

@@ -12,7 +12,8 @@ use agenthost_core::{
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::{
-    Bounds, Contents, Files, Program, Shell, Terminal, TerminalStart, Watch, find_files, sweep,
+    Bounds, Contents, Files, KeepOutput, Program, Shell, Terminal, TerminalStart, Watch,
+    find_files, sweep,
 };
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -101,11 +102,12 @@ impl Later {
     pub(crate) async fn next(&mut self) -> Input {
         loop {
             tokio::select! {
-                Some(done) = self.tasks.join_next() => match done {
-                    Ok(input) => return input,
-                    // It broke, or was ended: nothing comes of it.
-                    Err(_) => {}
-                },
+                Some(done) = self.tasks.join_next() => {
+                    // If it broke, or was ended, nothing comes of it.
+                    if let Ok(input) = done {
+                        return input;
+                    }
+                }
                 input = self.surveys.next() => return input,
             }
         }
@@ -219,7 +221,12 @@ impl Later {
     }
 
     /// Does something with a terminal. What can be said at once comes back.
-    pub(crate) fn terminal(&mut self, terminal: Uri, command: TerminalCommand) -> Option<Input> {
+    pub(crate) fn terminal(
+        &mut self,
+        session: Option<&Uri>,
+        terminal: Uri,
+        command: TerminalCommand,
+    ) -> Option<Input> {
         let done = match command {
             TerminalCommand::Open {
                 program,
@@ -236,6 +243,10 @@ impl Later {
                     cols,
                     rows,
                     notes: self.notes.clone(),
+                    keep: session.map(|session| KeepOutput {
+                        contents: Arc::clone(&self.contents),
+                        session: SessionKey::of(session),
+                    }),
                 };
                 return self.open_terminal(terminal, &start);
             }

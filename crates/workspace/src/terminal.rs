@@ -7,6 +7,7 @@ mod output;
 mod plain;
 mod program;
 mod sequences;
+mod whole;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ use program::Prepared;
 pub use leftovers::sweep;
 pub use plain::{Plain, Tail};
 pub use program::{Program, Shell, Startup};
+pub use whole::KeepOutput;
 
 /// Pieces of input that wait for a program that does not read. When there are
 /// more, the next is refused.
@@ -63,6 +65,8 @@ pub struct TerminalStart {
     /// Where it is noted that it runs, so that `sweep` can end it if this
     /// process is killed.
     pub notes: Option<Arc<Path>>,
+    /// Where the output of a command is kept when it is too long to be shown.
+    pub keep: Option<KeepOutput>,
 }
 
 /// Why a terminal could not do something.
@@ -133,6 +137,7 @@ impl Terminal {
             life: Arc::clone(&terminal.life),
             integration,
             program: start.program.clone(),
+            keep: start.keep.clone(),
         };
         spawn("terminal output", move || output.read(tell))?;
         let (life, ends) = (Arc::clone(&terminal.life), over.write);

@@ -1,14 +1,11 @@
 //! A command that runs in a terminal.
 
-use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use agenthost_core::{
-    COMMAND_COLS, COMMAND_ROWS, CommandLine, TerminalCommand, TerminalEnd, TerminalEvent,
-};
+use agenthost_core::{TerminalCommand, TerminalEnd, TerminalEvent};
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Program, Terminal, TerminalError, TerminalStart};
+use agenthost_workspace::{Terminal, TerminalError, TerminalStart};
 use tokio::sync::mpsc;
 
 /// How long a command may take to end when it is asked to.
@@ -31,25 +28,14 @@ pub(super) struct Running {
 pub(super) struct Keyboard(Arc<OnceLock<(Uri, Weak<Terminal>)>>);
 
 impl Running {
-    /// Starts a command line in a directory.
-    pub(super) fn start(
-        line: &CommandLine,
-        directory: Option<&Uri>,
-        notes: Option<&Arc<Path>>,
-    ) -> Result<Self, TerminalError> {
-        let start = TerminalStart {
-            program: Program::Command(line.0.clone()),
-            directory: directory.cloned(),
-            cols: COMMAND_COLS,
-            rows: COMMAND_ROWS,
-            notes: notes.cloned(),
-        };
+    /// Starts a command.
+    pub(super) fn start(start: &TerminalStart) -> Result<Self, TerminalError> {
         let (sender, events) = mpsc::channel(EVENTS);
         let tell = move |event| {
             // When the turn is over, nobody wants to know.
             sender.blocking_send(event).unwrap_or_default();
         };
-        let terminal = Arc::new(Terminal::open(&start, tell)?);
+        let terminal = Arc::new(Terminal::open(start, tell)?);
         Ok(Running { terminal, events })
     }
 

@@ -15,7 +15,7 @@ use agenthost_protocol::terminal::{
     TerminalSessionClaim, TerminalState, TerminalTitleChanged,
 };
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::path_of;
+use agenthost_workspace::{Program, TerminalStart, path_of};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::sync::mpsc;
 
@@ -107,7 +107,15 @@ impl Turn {
             }
             Some(Some(_)) | None => {}
         }
-        let running = Running::start(&line, self.directory.as_ref(), self.notes.as_ref());
+        let start = TerminalStart {
+            program: Program::Command(line.0.clone()),
+            directory: self.directory.clone(),
+            cols: COMMAND_COLS,
+            rows: COMMAND_ROWS,
+            notes: self.notes.clone(),
+            keep: self.events.keep_output(),
+        };
+        let running = Running::start(&start);
         let mut running = match running {
             Ok(running) => running,
             Err(error) => {

@@ -131,6 +131,7 @@ impl Runner<'_> {
                     "exited" => {
                         let (code, text) = word(rest);
                         TerminalEvent::Exited(TerminalEnd {
+                            whole: None,
                             exit_code: code.parse().ok(),
                             preview: (!text.is_empty()).then(|| text.to_owned()),
                             truncated: false,

@@ -81,9 +81,12 @@ impl Driver {
                 tracing::warn!(%channel, action, reason, "an action was discarded");
             }
             Effect::Terminal {
-                terminal, command, ..
+                session,
+                terminal,
+                command,
             } => {
-                return Ok(self.later.terminal(terminal, *command));
+                let session = session.as_ref();
+                return Ok(self.later.terminal(session, terminal, *command));
             }
             Effect::Changes(errand) => self.later.surveys.begin(*errand),
             Effect::KeepContent(kept) => self.later.keep(&kept),

@@ -12,6 +12,7 @@ use super::ending::Life;
 use super::plain::Tail;
 use super::program::{Integration, Program};
 use super::sequences::Sequences;
+use super::whole::{KeepOutput, Whole};
 
 /// Most bytes that are told at once. The system hands out less at a time.
 const PIECE: usize = 64 * 1024;
@@ -35,6 +36,8 @@ pub(super) struct Output {
     /// What the shell was given to tell of its commands.
     pub(super) integration: Option<Integration>,
     pub(super) program: Program,
+    /// Where the output of a command is kept.
+    pub(super) keep: Option<KeepOutput>,
 }
 
 /// What there is to do next.
@@ -52,7 +55,7 @@ impl Output {
     pub(super) fn read(mut self, mut tell: impl FnMut(TerminalEvent)) {
         let nonce = self.integration.as_ref().map(|it| it.nonce.clone());
         let mut sequences = Sequences::new(nonce);
-        let mut flow = Flow::new(&self.program);
+        let mut flow = Flow::new(&self.program, self.keep.take());
         let mut rest = REST;
         let mut piece = Vec::with_capacity(PIECE);
         while rest > 0 {
@@ -89,12 +92,7 @@ impl Output {
         }
         // The program may have closed its terminal and run on.
         let exit_code = self.life.exit_code();
-        let (preview, truncated) = flow.finish();
-        tell(TerminalEvent::Exited(TerminalEnd {
-            exit_code,
-            preview,
-            truncated,
-        }));
+        tell(TerminalEvent::Exited(flow.finish(exit_code)));
     }
 
     /// Reads what is there. Says whether there can be more.
@@ -149,6 +147,7 @@ enum Flow {
         announced: Instant,
         sent: usize,
         tail: Tail,
+        whole: Option<Whole>,
     },
 }
 
@@ -156,13 +155,15 @@ impl Flow {
     const FLOOD: usize = 256 * 1024;
     const MOMENT: Duration = Duration::from_millis(100);
 
-    fn new(program: &Program) -> Self {
+    fn new(program: &Program, keep: Option<KeepOutput>) -> Self {
         match program {
             Program::Shell(_) => Flow::Shell,
             Program::Command(_) => Flow::Command {
                 announced: Instant::now(),
                 sent: 0,
                 tail: Tail::new(TAIL),
+                // The command is more important than what becomes of its output.
+                whole: keep.and_then(|keep| Whole::begin(keep).ok()),
             },
         }
     }
@@ -180,17 +181,31 @@ impl Flow {
     }
 
     fn note(&mut self, event: &TerminalEvent) {
-        if let (Flow::Command { tail, .. }, TerminalEvent::Output(output)) = (self, event) {
+        if let (Flow::Command { tail, whole, .. }, TerminalEvent::Output(output)) = (self, event) {
             tail.push(&output.data);
+            let kept = whole.as_mut().map(|whole| whole.push(&output.data));
+            // Half of it would look like all of it.
+            if matches!(kept, Some(Err(_))) {
+                *whole = None;
+            }
         }
     }
 
-    fn finish(self) -> (Option<String>, bool) {
+    fn finish(self, exit_code: Option<i64>) -> TerminalEnd {
         match self {
-            Flow::Shell => (None, false),
-            Flow::Command { tail, .. } => {
-                let (text, truncated) = tail.finish();
-                (Some(text), truncated)
+            Flow::Shell => TerminalEnd {
+                exit_code,
+                ..TerminalEnd::default()
+            },
+            Flow::Command { tail, whole, .. } => {
+                let (preview, truncated) = tail.finish();
+                let whole = whole.filter(|_| truncated);
+                TerminalEnd {
+                    exit_code,
+                    preview: Some(preview),
+                    truncated,
+                    whole: whole.and_then(|whole| whole.finish().ok()),
+                }
             }
         }
     }

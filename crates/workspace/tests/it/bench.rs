@@ -30,6 +30,7 @@ pub(crate) fn start(program: Program, directory: &Path) -> TerminalStart {
         cols: 100,
         rows: 40,
         notes: None,
+        keep: None,
     }
 }
 

@@ -1,9 +1,11 @@
 //! A real shell, or a command, in a real terminal.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agenthost_core::TerminalEvent;
-use agenthost_workspace::{GRACE, Program, Shell, Terminal};
+use agenthost_core::{SessionKey, TerminalEnd, TerminalEvent};
+use agenthost_protocol::uri::Uri;
+use agenthost_workspace::{Contents, GRACE, KeepOutput, Program, Shell, Terminal, TerminalStart};
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -182,4 +184,40 @@ fn a_flood_waits() {
     assert_eq!((end.exit_code, end.truncated), (Some(0), true));
     assert!(end.preview.unwrap().ends_with("9abcdef\n🦀"));
     drop(terminal);
+}
+
+/// PRT-4: of a long output the end is shown, and all of it can be read.
+#[test]
+fn all_output_of_a_command_can_be_read() {
+    let directory = TempDir::new().unwrap();
+    let contents = Arc::new(Contents::open(&directory.path().join("content")).unwrap());
+    let run = |line: &str| {
+        let (tell, told) = std::sync::mpsc::channel();
+        let start = TerminalStart {
+            keep: Some(KeepOutput {
+                contents: Arc::clone(&contents),
+                session: SessionKey::of(&Uri::from("ahp-session:/s1")),
+            }),
+            ..start(command(line), directory.path())
+        };
+        let _terminal = Terminal::open(&start, move |event| drop(tell.send(event))).unwrap();
+        loop {
+            if let TerminalEvent::Exited(end) = told.recv_timeout(PATIENCE).unwrap() {
+                return end;
+            }
+        }
+    };
+    let read = |end: &TerminalEnd| {
+        let whole = end.whole.as_ref().unwrap();
+        contents.read(&whole.uri, None).unwrap().data
+    };
+    let end = run("for i in $(seq 20000); do printf '\\033[1mline %s\\033[0m\\n' $i; done");
+    let expected: String = (1..=20_000).map(|i| format!("line {i}\n")).collect();
+    assert!(end.truncated && read(&end) == expected);
+    assert!(end.preview.unwrap().ends_with("line 20000\n"));
+    let end = run("head -c 20000000 /dev/zero | tr '\\0' x; exit 2");
+    let text = read(&end);
+    assert_eq!(end.exit_code, Some(2));
+    assert!(text.len() <= 16 * 1024 * 1024 && text.ends_with("more bytes were not kept)\n"));
+    assert_eq!(run("echo short").whole, None);
 }

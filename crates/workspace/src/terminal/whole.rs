@@ -1,0 +1,81 @@
+//! All that a command wrote, for who wants to read more than its end.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
+
+use agenthost_core::SessionKey;
+use agenthost_protocol::common::ContentRef;
+
+use super::plain::Plain;
+use crate::contents::Contents;
+use crate::files::LARGEST;
+
+/// What the output is called.
+const NAME: &str = "output.txt";
+
+/// Room for a word about what is missing.
+const REMARK: u64 = 100;
+
+/// Where the output of a command is kept when it is too long to be shown.
+#[derive(Debug, Clone)]
+pub struct KeepOutput {
+    /// The content of all sessions.
+    pub contents: Arc<Contents>,
+    /// The session.
+    pub session: SessionKey,
+}
+
+/// The output of a command, as plain text, while it is written.
+pub(super) struct Whole {
+    keep: KeepOutput,
+    plain: Plain,
+    /// Has no name, so nothing of it is left whatever happens.
+    file: File,
+    written: u64,
+    left_out: u64,
+}
+
+impl Whole {
+    pub(super) fn begin(keep: KeepOutput) -> io::Result<Self> {
+        Ok(Whole {
+            keep,
+            plain: Plain::default(),
+            file: tempfile::tempfile()?,
+            written: 0,
+            left_out: 0,
+        })
+    }
+
+    /// More was written.
+    pub(super) fn push(&mut self, text: &str) -> io::Result<()> {
+        let text = self.plain.push(text);
+        self.write(&text)
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        let room = (LARGEST - REMARK).saturating_sub(self.written);
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        let (kept, rest) = text.split_at(text.floor_char_boundary(room.min(text.len())));
+        self.file.write_all(kept.as_bytes())?;
+        self.written += kept.len() as u64;
+        self.left_out += rest.len() as u64;
+        Ok(())
+    }
+
+    /// Keeps all of it, and says where.
+    pub(super) fn finish(mut self) -> io::Result<ContentRef> {
+        let last = std::mem::take(&mut self.plain).finish();
+        self.write(&last)?;
+        let mut text = Vec::new();
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.read_to_end(&mut text)?;
+        if self.left_out > 0 {
+            let remark = format!("\n({} more bytes were not kept)\n", self.left_out);
+            text.extend_from_slice(remark.as_bytes());
+        }
+        let KeepOutput { contents, session } = &self.keep;
+        let kept = contents.put(session, &text, NAME);
+        kept.map_err(io::Error::other)
+    }
+}
