@@ -1,7 +1,7 @@
 //! Inputs that go into the log together.
 
-use agenthost_core::Input;
 use agenthost_core::agent::AgentEvent;
+use agenthost_core::{Input, TerminalEvent};
 use agenthost_protocol::chat::ChatAction;
 use agenthost_protocol::terminal::TerminalAction;
 use tokio::sync::mpsc;
@@ -66,6 +66,10 @@ fn weight(event: &Event) -> usize {
             },
             _ => 0,
         },
+        Event::Input(Input::Terminal {
+            event: TerminalEvent::Output(data),
+            ..
+        }) => data.data.len(),
         Event::Input(_) | Event::Connected { .. } | Event::Leaving { .. } => 0,
     }
 }

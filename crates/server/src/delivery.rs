@@ -19,8 +19,11 @@ use crate::outbox::{Outbox, Outgoing, Overflow};
 /// An action that has grown this large goes at once.
 const LARGE: usize = 64 * 1024;
 
-/// How long the loop waits for a client that lags behind and takes nothing.
-const STALLED: Duration = Duration::from_millis(5);
+/// How long the loop waits for a client that lags behind and takes nothing. A
+/// client that reads frees its socket in large pieces, so on a busy machine it
+/// seems to take nothing for longer than one would think; one that really
+/// takes nothing costs the others this once.
+const STALLED: Duration = Duration::from_millis(50);
 
 /// So many messages are few.
 const FEW: usize = 8;

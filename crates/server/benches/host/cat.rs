@@ -97,7 +97,8 @@ async fn through_host(file: &Path) -> (Duration, f64, Sum) {
     };
     // Whoever comes after this has it in its snapshot.
     let result = first.ask("subscribe", json!({"channel": terminal})).await;
-    if !result.to_string().contains("ready") {
+    let content = &result["snapshot"]["state"]["content"];
+    if !content.to_string().contains("ready") {
         while !first.hear().await.contains("ready") {}
     }
     let mut first = leave(first, &terminal).await;
@@ -197,9 +198,10 @@ async fn read(mut client: Client) -> Sum {
     };
     let mut repeats = false;
     loop {
-        let message = client.0.next().await.unwrap().unwrap();
-        let Message::Text(text) = message else {
-            panic!("not a text: {message:?}");
+        let text = match client.0.next().await.unwrap().unwrap() {
+            Message::Text(text) => text,
+            Message::Close(frame) => panic!("closed: {frame:?}"),
+            _ => continue,
         };
         let heard: Heard<'_> = serde_json::from_str(text.as_str()).unwrap();
         match (heard.params.action.r#type, heard.params.action.data) {

@@ -81,6 +81,27 @@ impl Bench {
         output
     }
 
+    /// Presses Ctrl-C until the shell says that it has seen it. Some do not see
+    /// it while they are busy with what was typed before.
+    pub(crate) fn interrupt(&self, seen: &str) {
+        let mut output = String::new();
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            self.terminal.write("\u{3}".to_owned()).unwrap();
+            let again = Instant::now() + Duration::from_secs(1);
+            let left = || again.saturating_duration_since(Instant::now());
+            while let Ok(event) = self.told.recv_timeout(left()) {
+                if let TerminalEvent::Output(more) = event {
+                    output.push_str(&more.data);
+                }
+                if output.contains(seen) {
+                    return;
+                }
+            }
+        }
+        panic!("`{seen}` is not in {output:?}");
+    }
+
     /// The end, and what was written before it.
     pub(crate) fn end(&self) -> (String, TerminalEnd) {
         let mut output = String::new();

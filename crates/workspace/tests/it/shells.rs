@@ -121,8 +121,7 @@ fn only_commands_are_commands() {
             .unwrap();
         bench.until("up");
         // Ctrl-C takes away what was typed, also what comes too early after.
-        bench.terminal.write("\u{3}".to_owned()).unwrap();
-        bench.until(if name == "fish" { "^C" } else { PROMPT });
+        bench.interrupt(if name == "fish" { "^C" } else { PROMPT });
         bench.terminal.write("echo )\r".to_owned()).unwrap();
         bench.until(if name == "fish" { "')'" } else { "error" });
         if name == "fish" {
