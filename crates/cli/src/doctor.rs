@@ -1,6 +1,6 @@
 //! `agenthost doctor`: what is here, what works, what to do.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -61,11 +61,13 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             let directory = &settings.data_directory;
             findings.push(data(directory));
             findings.push(host(directory).await);
+            findings.extend(worktrees(directory));
         }
         // What is wrong with them was said above.
         Err(_) => findings.extend(arguments.place.data_dir.as_deref().map(data)),
     }
     findings.push(shell());
+    findings.push(git());
     let mut ok = true;
     for finding in &findings {
         ok &= finding.ok;
@@ -181,6 +183,33 @@ async fn host(directory: &Path) -> Finding {
             let hint = "it was killed, or is stuck; `agenthost serve` goes on where it was";
             Finding::bad(what, found, hint)
         }
+    }
+}
+
+/// Worktrees of sessions, and those that were worth keeping when their session
+/// went.
+fn worktrees(directory: &Path) -> Vec<Finding> {
+    let folders = |path: PathBuf| {
+        let entries = std::fs::read_dir(path).into_iter().flatten();
+        entries.filter_map(|entry| Some(entry.ok()?.path()))
+    };
+    let sessions = folders(directory.join("changes/worktrees"));
+    let found = sessions.flat_map(folders);
+    found
+        .map(|path| Finding::good("worktree", path.display().to_string()))
+        .collect()
+}
+
+fn git() -> Finding {
+    let hint = "install git to see, undo and commit what agents change";
+    match std::process::Command::new("git").arg("--version").output() {
+        Ok(output) if output.status.success() => {
+            let version = String::from_utf8_lossy(&output.stdout);
+            let version = version.trim().trim_start_matches("git version ");
+            Finding::good("git", output::plain(version))
+        }
+        Ok(_) => Finding::bad("git", "it does not say its version", hint),
+        Err(error) => Finding::bad("git", format!("it can't be run: {error}"), hint),
     }
 }
 
