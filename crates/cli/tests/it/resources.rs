@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agenthost_client::{Address, Client, ClientError, Hello, Resources, Update};
 use agenthost_protocol::action::{Action, ReceivedAction};
@@ -19,7 +19,8 @@ use agenthost_protocol::rpc::{Empty, ErrorCode, RpcError};
 use agenthost_protocol::session::{CreateSessionParams, DisposeSessionParams};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{self, Json, Wire};
-use agenthost_server::{HOST_FILE, Server, ServerConfig, serve};
+use agenthost_server::{HOST_FILE, ServeError, Server, ServerConfig, serve};
+use agenthost_store::StoreError;
 use agenthost_testkit::ScriptedAgent;
 use serde_json::json;
 
@@ -57,7 +58,17 @@ fn read<T: Wire>(json: Json) -> T {
 async fn start(directory: &Path, agent: &ScriptedAgent) -> Server {
     let mut config = ServerConfig::new(directory);
     config.agents = vec![Arc::new(agent.clone())];
-    serve(config).await.unwrap()
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        match serve(config.clone()).await {
+            // A process that another test is about to start may have the lock
+            // of the last host for a moment, as everything that was open.
+            Err(ServeError::Store(StoreError::InUse { .. })) if Instant::now() < deadline => {
+                tokio::task::yield_now().await;
+            }
+            started => return started.unwrap(),
+        }
+    }
 }
 
 async fn connect(directory: &Path, name: &str) -> Client {
