@@ -8,6 +8,7 @@ use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatAction, TurnCancelled};
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::number::Millis;
+use agenthost_protocol::terminal::{TerminalAction, TerminalInput};
 use agenthost_protocol::wire::{Json, Object};
 use anyhow::{Context, bail};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -22,7 +23,7 @@ use crate::talk::{self, Typed};
 ///
 /// Makes a session in this folder, streams the answer, and asks before
 /// anything is done. Attaches to the host that runs, or starts one for the
-/// time. Output goes to stdout, questions and remarks to stderr. The exit
+/// time. What is typed while a command runs goes to the command. Output goes to stdout, questions and remarks to stderr. The exit
 /// code is 0 if all went well, 1 if something failed or was denied, 130 if it
 /// was cancelled.
 #[derive(clap::Args)]
@@ -50,10 +51,14 @@ pub(crate) struct Arguments {
     place: Place,
 }
 
+/// What tells a program in a terminal that nothing more comes.
+const END_OF_INPUT: &str = "\u{4}";
+
 const EXAMPLES: &str = "\
 Examples:
   agenthost run \"ls -la\"
   agenthost run --yes \"cargo test\"
+  agenthost run '!make'                  a command in a session of any agent, not asked about
   agenthost run '!make'                         a command, whatever the agent
   agenthost run --json \"git status\" < /dev/null";
 
@@ -108,6 +113,8 @@ async fn turn(
     let mut asker = Asker::default();
     let mut typed = Typed::new();
     let mut interrupted = false;
+    // Whether what runs was told that nothing more is typed.
+    let mut hung_up = false;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
     loop {
         if let Some(ChannelState::Chat(state)) = client.confirmed(&chat) {
@@ -120,9 +127,18 @@ async fn turn(
             continue;
         }
         asker.prompt(&mut show)?;
+        let terminal = show.running_terminal(client);
         let update = tokio::select! {
             update = client.next() => update?,
-            line = typed.next(), if asker.is_asking() => {
+            line = typed.next(), if asker.is_asking() || terminal.is_some() && !hung_up => {
+                if let (false, Some(terminal)) = (asker.is_asking(), &terminal) {
+                    hung_up = line.is_none();
+                    let data = line.map(|line| format!("{line}\n"));
+                    let data = data.unwrap_or_else(|| END_OF_INPUT.to_owned());
+                    let input = TerminalAction::Input(TerminalInput { data });
+                    client.dispatch(terminal, input).await?;
+                    continue;
+                }
                 let confirmed = match line {
                     Some(line) => match asker.take(&line) {
                         Taken::Answer(confirmed) => Some(*confirmed),

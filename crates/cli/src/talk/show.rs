@@ -72,6 +72,15 @@ impl Show {
         }
     }
 
+    /// A terminal of the turn that can be typed into.
+    pub(crate) fn running_terminal(&self, client: &Client) -> Option<Uri> {
+        let runs = |terminal: &&Uri| match client.confirmed(terminal) {
+            Some(ChannelState::Terminal(state)) => state.lifecycle == TerminalLifecycle::Running,
+            _ => false,
+        };
+        self.terminals.keys().find(runs).cloned()
+    }
+
     /// The chat whose turn is shown.
     pub(crate) fn follow_chat(&mut self, chat: Uri) {
         self.chat = Some(chat);

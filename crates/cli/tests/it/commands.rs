@@ -476,3 +476,27 @@ fn without_git_all_works_but_changes() {
         err(&shown)
     );
 }
+
+#[test]
+fn what_is_typed_goes_to_the_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let ran = run(
+        directory.path(),
+        &["run", "--yes", "cat; exit 3"],
+        "hello\nyou\n",
+    );
+    assert_eq!(ran.status.code(), Some(1), "{}", err(&ran));
+    assert!(
+        out(&ran).contains("hello\nhello\nyou\nyou\n"),
+        "{}",
+        out(&ran)
+    );
+    let ran = run(directory.path(), &["run", "!cat"], "");
+    assert_eq!(ran.status.code(), Some(0), "{}", err(&ran));
+    let ran = run(
+        directory.path(),
+        &["run", "read a; echo got $a"],
+        "y\nmine\n",
+    );
+    assert!(out(&ran).contains("got mine"), "{}", out(&ran));
+}
