@@ -65,8 +65,14 @@ fn line(summary: &SessionSummary) -> String {
         "" => "(no title)",
         title => title,
     };
+    let changes = summary.changes.as_ref();
+    let changes = changes.filter(|changes| changes.files.is_some_and(|files| files > 0));
+    let changes = changes.map_or(String::new(), |changes| {
+        let (added, removed) = (changes.additions, changes.deletions);
+        format!("  +{} -{}", added.unwrap_or(0), removed.unwrap_or(0))
+    });
     format!(
-        "{}  {doing:<7} {:<9} {title}  {}",
+        "{}  {doing:<7} {:<9} {title}{changes}  {}",
         summary.modified_at,
         summary.metadata.provider.as_str(),
         summary.resource

@@ -188,7 +188,6 @@ fn patch(repository: &Repository, from: &str, to: &str) -> Result<Vec<u8>, Chang
         "-r",
         "--patch",
         "--binary",
-        "--full-index",
         "--find-renames",
         "--no-ext-diff",
         "--no-textconv",
