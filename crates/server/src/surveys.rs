@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 
 /// Looks at the same time, whoever they are for.
-const AT_A_TIME: usize = 4;
+const AT_A_TIME: usize = 8;
 
 /// All that looks at files of sessions, and who waits for it.
 #[derive(Debug)]

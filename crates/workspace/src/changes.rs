@@ -42,6 +42,9 @@ pub use worktrees::Leftover;
 /// The folder of worktrees, beside those of sessions.
 const WORKTREES: &str = "worktrees";
 
+/// The file that says why a session is not tracked.
+const UNTRACKED: &str = "untracked";
+
 /// How long marking a moment may take. A turn waits for it.
 const MARKING: Duration = Duration::from_secs(10);
 
@@ -75,6 +78,9 @@ pub enum ChangesError {
     /// There is too much of something.
     #[error("there is too much to track: {0}")]
     TooMuch(String),
+    /// It was not tracked from the start, and why.
+    #[error("{0}")]
+    Untracked(String),
     /// Nothing was remembered.
     #[error("it is not known how the files were then")]
     Unmarked,
@@ -127,36 +133,16 @@ impl Changes {
         chat_began: Option<&Mark>,
     ) -> Result<Marked, ChangesError> {
         let kept = self.of(session)?;
-        let repositories = kept.repositories(directories, MARKING)?;
-        // A session begins once, however many folders it gets later.
-        let mut marks = match mark {
-            Mark::Start => kept.read(mark)?.unwrap_or_default(),
-            Mark::Before(_) | Mark::After(_) => Marks::default(),
-        };
-        for repository in &repositories {
-            if marks.get(repository).is_none() {
-                marks.insert(repository, tree::take(repository)?);
-            }
+        // What could not be tracked from the start is not tried again and again:
+        // turns wait for it.
+        if *mark != Mark::Start && kept.read(&Mark::Start)?.is_none() {
+            return Err(kept.unmarked());
         }
-        kept.write(mark, &marks)?;
-        let since = |mark: &Mark| -> Result<Option<ChangesSummary>, ChangesError> {
-            let Some(began) = kept.read(mark)? else {
-                return Ok(None);
-            };
-            let mut files = Vec::new();
-            for repository in &repositories {
-                if let (Some(from), Some(to)) = (began.get(repository), marks.get(repository)) {
-                    files.extend(compare::trees(repository, from, to)?);
-                }
-            }
-            Ok(Some(summarize(&files)))
-        };
-        let chat = chat_began.map(since).transpose()?.flatten();
-        Ok(Marked {
-            standing: standing(&repositories, |primary| marks.get(primary))?,
-            session: since(&Mark::Start)?,
-            chat,
-        })
+        let marked = kept.take_mark(directories, mark, chat_began);
+        if let (Mark::Start, Err(error)) = (mark, &marked) {
+            std::fs::write(kept.directory.join(UNTRACKED), error.to_string())?;
+        }
+        marked
     }
 
     /// Says how the files differ between two moments.
@@ -182,7 +168,7 @@ impl Changes {
             files.extend(compare::since(repository, &span.from, &from, &to)?);
         }
         if !known {
-            return Err(ChangesError::Unmarked);
+            return Err(kept.unmarked());
         }
         Ok(Comparison {
             files: content::describe(&kept.key, &repositories, files)?,
@@ -278,6 +264,53 @@ impl Kept {
             return Err(ChangesError::NoFolder);
         }
         Ok(found)
+    }
+
+    /// Takes the trees of a moment, and says what changed until then.
+    fn take_mark(
+        &self,
+        directories: &[Uri],
+        mark: &Mark,
+        chat_began: Option<&Mark>,
+    ) -> Result<Marked, ChangesError> {
+        let repositories = self.repositories(directories, MARKING)?;
+        // A session begins once, however many folders it gets later.
+        let mut marks = match mark {
+            Mark::Start => self.read(mark)?.unwrap_or_default(),
+            Mark::Before(_) | Mark::After(_) => Marks::default(),
+        };
+        for repository in &repositories {
+            if marks.get(repository).is_none() {
+                marks.insert(repository, tree::take(repository)?);
+            }
+        }
+        self.write(mark, &marks)?;
+        let since = |mark: &Mark| -> Result<Option<ChangesSummary>, ChangesError> {
+            let Some(began) = self.read(mark)? else {
+                return Ok(None);
+            };
+            let mut files = Vec::new();
+            for repository in &repositories {
+                if let (Some(from), Some(to)) = (began.get(repository), marks.get(repository)) {
+                    files.extend(compare::trees(repository, from, to)?);
+                }
+            }
+            Ok(Some(summarize(&files)))
+        };
+        let chat = chat_began.map(since).transpose()?.flatten();
+        Ok(Marked {
+            standing: standing(&repositories, |primary| marks.get(primary))?,
+            session: since(&Mark::Start)?,
+            chat,
+        })
+    }
+
+    /// Why a moment is not known: because no one ever was, or this one.
+    fn unmarked(&self) -> ChangesError {
+        match std::fs::read_to_string(self.directory.join(UNTRACKED)) {
+            Ok(reason) => ChangesError::Untracked(reason),
+            Err(_) => ChangesError::Unmarked,
+        }
     }
 
     /// The trees at both ends of a span; none if one was not marked.

@@ -132,7 +132,7 @@ fn undo(
         plans.push((repository, from, now, differences));
     }
     if !known {
-        return Err(ChangesError::Unmarked);
+        return Err(kept.unmarked());
     }
     let mut count = 0;
     for (repository, from, now, differences) in plans {
@@ -264,7 +264,7 @@ fn apply(
 ) -> Result<Operated, ChangesError> {
     let origin = origin(repository)?;
     let Some((from, to)) = kept.ends(repository, &wanted.span)? else {
-        return Err(ChangesError::Unmarked);
+        return Err(kept.unmarked());
     };
     let patch = patch(repository, &from, &to)?;
     if patch.is_empty() {

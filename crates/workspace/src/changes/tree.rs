@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, Instant};
+
+use ignore::WalkBuilder;
 
 use super::ChangesError;
 use super::git::Git;
@@ -15,10 +18,22 @@ const FILES: usize = 50_000;
 /// Most bytes in them.
 const BYTES: u64 = 512 * 1024 * 1024;
 
+/// Most files of a folder that is in no repository.
+const PLAIN_FILES: usize = 20_000;
+
+/// Most bytes in them.
+const PLAIN_BYTES: u64 = 256 * 1024 * 1024;
+
+/// How long counting them may take.
+const SIZING: Duration = Duration::from_secs(1);
+
 /// Writes a tree of what is in the folder now. What ignore files name is left
 /// out, and so are files that are too large or can't be read: those are in the
 /// tree as they were before, if they were.
 pub(super) fn take(repository: &Repository) -> Result<String, ChangesError> {
+    if repository.real.is_none() && !repository.index.exists() {
+        check_size(repository)?;
+    }
     seed(repository)?;
     let git = &repository.shadow;
     let changed = list(repository, git)?;
@@ -32,6 +47,28 @@ pub(super) fn take(repository: &Repository) -> Result<String, ChangesError> {
         git.run(arguments, &input)?.succeeded()?;
     }
     git.line(["write-tree", "--missing-ok"])
+}
+
+/// Whether a folder that is in no repository is small enough: all of it has to
+/// be read and kept. A home is not.
+fn check_size(repository: &Repository) -> Result<(), ChangesError> {
+    let deadline = Instant::now() + SIZING;
+    let (mut files, mut bytes) = (0, 0);
+    let mut walk = WalkBuilder::new(&repository.directory);
+    walk.standard_filters(false)
+        .git_ignore(true)
+        .require_git(false);
+    for entry in walk.build().filter_map(Result::ok) {
+        files += 1;
+        let metadata = entry.metadata().ok().filter(std::fs::Metadata::is_file);
+        let length = metadata.map_or(0, |metadata| metadata.len());
+        bytes += if length > LARGEST { 0 } else { length };
+        if files > PLAIN_FILES || bytes > PLAIN_BYTES || Instant::now() > deadline {
+            let reason = "the folder is large, and in no git repository".to_owned();
+            return Err(ChangesError::TooMuch(reason));
+        }
+    }
+    Ok(())
 }
 
 /// A tree without some of its files.

@@ -87,6 +87,9 @@ impl Scene {
 
     pub(crate) fn mark(&self, mark: &Mark) {
         let directories = self.directories();
+        if *mark != Mark::Start {
+            self.mark(&Mark::Start);
+        }
         let marked = self.changes.mark(&self.session, &directories, mark, None);
         marked.unwrap();
     }

@@ -208,3 +208,22 @@ fn places_that_are_none() {
     let missing = scene.changes.compare(&scene.session, &elsewhere, &span);
     assert_eq!(missing, Err(ChangesError::NoFolder));
 }
+
+#[test]
+fn a_large_folder_in_no_repository_is_not_tracked() {
+    let scene = Scene::plain();
+    for number in 0..25_000 {
+        let folder = scene.folder.join(format!("d{}", number / 1_000));
+        fs::create_dir_all(&folder).unwrap();
+        fs::File::create(folder.join(number.to_string())).unwrap();
+    }
+    let directories = scene.directories();
+    let mark = |mark: &Mark| scene.changes.mark(&scene.session, &directories, mark, None);
+    let refused = mark(&Mark::Start).unwrap_err();
+    assert!(matches!(refused, ChangesError::TooMuch(_)), "{refused}");
+    // Turns are not kept waiting for it, and the reason is not forgotten.
+    let again = mark(&Mark::Before(turn("t1"))).unwrap_err();
+    assert_eq!(again, ChangesError::Untracked(refused.to_string()));
+    let compared = scene.compare(Moment::Marked(Mark::Start), Moment::Marked(Mark::Start));
+    assert_eq!(compared, Err(again));
+}
