@@ -207,7 +207,8 @@ async fn patch(client: &mut Client, channel: &Uri) -> anyhow::Result<String> {
     if read.encoding != ContentEncoding::Utf8 {
         bail!("the differences are not text; `--stat` lists the files");
     }
-    let text = read.data.trim_end_matches('\n');
+    // One is added when it is printed; more may be part of it.
+    let text = read.data.strip_suffix('\n').unwrap_or(&read.data);
     if !std::io::stdout().is_terminal() {
         return Ok(text.to_owned());
     }

@@ -11,6 +11,7 @@ use agenthost_protocol::rpc::RequestId;
 use agenthost_protocol::uri::Uri;
 
 use crate::input::ConnectionId;
+use crate::terminal_output::CommandLine;
 
 /// Something to find out about the files of a session, or to do with them.
 /// What is asked for one session is done in order.
@@ -211,7 +212,7 @@ pub struct WorktreeWish {
     /// Files that are not tracked, and are wanted in it.
     pub files: Vec<String>,
     /// What to run in it first.
-    pub setup: Option<String>,
+    pub setup: Option<CommandLine>,
 }
 
 /// A worktree that was made.

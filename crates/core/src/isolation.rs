@@ -14,6 +14,7 @@ use crate::changes::{ChangeTask, Mark, Worktree, WorktreeWish};
 use crate::effect::Effects;
 use crate::host::Host;
 use crate::refusal::Failure;
+use crate::terminal_output::CommandLine;
 
 const ISOLATION: &str = "isolation";
 const BRANCH: &str = "branch";
@@ -120,7 +121,7 @@ fn wish(values: &Object) -> Option<WorktreeWish> {
         name: text(NAME),
         base: text(BRANCH),
         files: files.map(ToOwned::to_owned).collect(),
-        setup: text(SETUP),
+        setup: text(SETUP).map(CommandLine),
     })
 }
 
@@ -129,7 +130,14 @@ impl Host {
     /// there.
     pub(crate) fn settle_in(&mut self, session: &Uri, out: &mut Effects) {
         let state = self.session(session);
-        let config = state.and_then(|state| state.config.as_ref());
+        // An agent that sees to it itself has an option of that name.
+        let ours = state.is_some_and(|state| {
+            let schema = self.config.schemas.get(&state.metadata.provider);
+            schema.is_none_or(|schema| !schema.properties.contains_key(ISOLATION))
+        });
+        let config = state
+            .and_then(|state| state.config.as_ref())
+            .filter(|_| ours);
         match config.and_then(|config| wish(&config.values)) {
             Some(wish) => {
                 let folders = self.folders(session);

@@ -221,7 +221,7 @@ impl Host {
         out: &mut Effects,
     ) {
         out.push(Effect::Terminal {
-            session: self.runs.get(terminal).map(|run| run.session.clone()),
+            place: self.runs.get(terminal).map(|run| run.place.clone()),
             terminal: terminal.clone(),
             command: Box::new(command),
         });

@@ -329,15 +329,18 @@ fn driver(
     for problem in &remembered.unreadable {
         tracing::error!(problem, "something is lost");
     }
-    let sessions = remembered.sessions.iter();
-    let sessions = sessions.map(|session| SessionKey::of(&session.resource));
-    let sessions = sessions.collect();
-    // The next start tries again.
-    if let Err(error) = later.surveys.changes().forget_others(&sessions) {
-        tracing::warn!(%error, "what was kept of sessions that are gone is left behind");
-    }
-    if let Err(error) = contents.forget_others(&sessions) {
-        tracing::warn!(%error, "content of sessions that are gone is left behind");
+    // What can't be read may be what it belongs to.
+    if remembered.unreadable.is_empty() {
+        let sessions = remembered.sessions.iter();
+        let sessions = sessions.map(|session| SessionKey::of(&session.resource));
+        let sessions = sessions.collect();
+        // The next start tries again.
+        if let Err(error) = later.surveys.changes().forget_others(&sessions) {
+            tracing::warn!(%error, "what was kept of sessions that are gone is left behind");
+        }
+        if let Err(error) = contents.forget_others(&sessions) {
+            tracing::warn!(%error, "content of sessions that are gone is left behind");
+        }
     }
     let compacted = remembered.seq;
     let grace = config.limits.grace.as_millis();

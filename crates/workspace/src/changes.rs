@@ -108,7 +108,6 @@ impl From<ChangesError> for Failure {
     fn from(error: ChangesError) -> Self {
         match error {
             ChangesError::Changed(uri) => Failure::FileChanged(uri),
-            ChangesError::Unmarked => Failure::Failed(error.to_string()),
             error => Failure::Failed(error.to_string()),
         }
     }
@@ -133,16 +132,22 @@ impl Changes {
         chat_began: Option<&Mark>,
     ) -> Result<Marked, ChangesError> {
         let kept = self.of(session)?;
-        // What could not be tracked from the start is not tried again and again:
-        // turns wait for it.
         if *mark != Mark::Start && kept.read(&Mark::Start)?.is_none() {
-            return Err(kept.unmarked());
+            // What is too much is not tried again and again: turns wait for it.
+            if let Some(reason) = kept.untracked() {
+                return Err(ChangesError::Untracked(reason));
+            }
+            kept.begin(directories)?;
         }
-        let marked = kept.take_mark(directories, mark, chat_began);
-        if let (Mark::Start, Err(error)) = (mark, &marked) {
-            std::fs::write(kept.directory.join(UNTRACKED), error.to_string())?;
+        match mark {
+            Mark::Start => kept.begin(directories),
+            Mark::Before(_) => kept.take_mark(directories, mark, chat_began),
+            Mark::After(_) => {
+                let marked = kept.take_mark(directories, mark, chat_began)?;
+                kept.tidy()?;
+                Ok(marked)
+            }
         }
-        marked
     }
 
     /// Says how the files differ between two moments.
@@ -256,6 +261,7 @@ impl Kept {
         for directory in directories.iter().filter_map(path_of) {
             let within = |known: &Repository| directory.starts_with(&known.directory);
             if !found.iter().any(within) {
+                found.retain(|known| !known.directory.starts_with(&directory));
                 let git = Git::new(&directory, patience);
                 found.push(Repository::open(git, &directory, &self.directory)?);
             }
@@ -305,12 +311,29 @@ impl Kept {
         })
     }
 
+    /// Marks the start. If there is too much to mark, that is noted.
+    fn begin(&self, directories: &[Uri]) -> Result<Marked, ChangesError> {
+        let marked = self.take_mark(directories, &Mark::Start, None);
+        let note = self.directory.join(UNTRACKED);
+        match &marked {
+            Err(error @ (ChangesError::TooMuch(_) | ChangesError::TooSlow)) => {
+                std::fs::write(note, error.to_string())?;
+            }
+            Ok(_) if note.exists() => std::fs::remove_file(note)?,
+            _ => {}
+        }
+        marked
+    }
+
+    /// Why nothing is tracked, if it is known.
+    fn untracked(&self) -> Option<String> {
+        std::fs::read_to_string(self.directory.join(UNTRACKED)).ok()
+    }
+
     /// Why a moment is not known: because no one ever was, or this one.
     fn unmarked(&self) -> ChangesError {
-        match std::fs::read_to_string(self.directory.join(UNTRACKED)) {
-            Ok(reason) => ChangesError::Untracked(reason),
-            Err(_) => ChangesError::Unmarked,
-        }
+        let reason = self.untracked();
+        reason.map_or(ChangesError::Unmarked, ChangesError::Untracked)
     }
 
     /// The trees at both ends of a span; none if one was not marked.

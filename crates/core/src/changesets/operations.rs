@@ -284,12 +284,7 @@ impl Host {
         let (status, error) = match &outcome {
             Ok(_) => (ChangesetOperationStatus::Idle, None),
             Err(failure) => {
-                let error = ErrorInfo {
-                    error_type: "operationFailed".to_owned(),
-                    message: failure.to_string(),
-                    stack: None,
-                    meta: None,
-                };
+                let error = failed(&failure.to_string());
                 (ChangesetOperationStatus::Error, Some(error))
             }
         };
@@ -303,6 +298,22 @@ impl Host {
         self.pass_on(wanted.connection, &wanted.id, answer, out);
         if let Some((session, _)) = self.changeset(channel) {
             self.look_again_at_all(&session, None, out);
+        }
+    }
+
+    /// What was being done when the host stopped is not being done any more.
+    pub(crate) fn end_operations(
+        &mut self,
+        channel: &Uri,
+        state: &ChangesetState,
+        out: &mut Effects,
+    ) {
+        let operations = state.operations.iter().flatten();
+        let running = operations.filter(|one| one.status == ChangesetOperationStatus::Running);
+        for operation in running {
+            let error = failed("the host stopped while this was being done");
+            let status = ChangesetOperationStatus::Error;
+            self.show_operation(channel, &operation.id, status, Some(error), out);
         }
     }
 
@@ -334,6 +345,15 @@ impl Host {
         let words = words.or(title.filter(|title| !title.is_empty()));
         let words = words.unwrap_or("Changes of a session");
         words.chars().take(10_000).collect()
+    }
+}
+
+fn failed(message: &str) -> ErrorInfo {
+    ErrorInfo {
+        error_type: "operationFailed".to_owned(),
+        message: message.to_owned(),
+        stack: None,
+        meta: None,
     }
 }
 

@@ -349,7 +349,7 @@ fn a_session_has_a_worktree() {
                 c1: schema of [], {}
             c1 createSession s1 {"workingDirectories": ["file:///w"], "config": {"isolation": "worktree", "branch": "main", "worktreeName": "one", "worktreeFiles": [".env"], "worktreeSetup": "make"}}
                 c1: null
-                changes s1: worktree WorktreeWish { name: Some("one"), base: Some("main"), files: [".env"], setup: Some("make") }
+                changes s1: worktree WorktreeWish { name: Some("one"), base: Some("main"), files: [".env"], setup: Some(CommandLine(4 bytes)) }
             worktree file:///kept/w
                 c1: 2 s1 session/workingDirectoryReplaced {"replacement":"file:///kept/w","directory":"file:///w"}
                 changes s1: mark start

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agenthost_core::{Answer, Failure, FileRequest, SessionKey};
+use agenthost_core::{Answer, Failure, FileRequest, SessionKey, uris};
 use agenthost_protocol::changeset::ChangesetFile;
 use agenthost_protocol::common::{ContentRef, FileEdit, FileEditDiffStats, FileEditSide};
 use agenthost_protocol::ids::ChangesetFileId;
@@ -17,8 +17,10 @@ use super::{Changes, ChangesError, LOOKING};
 use crate::address::{escape, uri_of_raw};
 use crate::files::{FileError, LARGEST, encode};
 
-/// The scheme of what was in files.
-pub(super) const SCHEME: &str = "agenthost-git:/";
+/// How addresses of what was in files begin.
+pub(super) fn beginning() -> String {
+    format!("{}:/", uris::GIT)
+}
 
 /// Differences as clients see them.
 pub(super) fn describe(
@@ -81,7 +83,8 @@ fn reference(
     let binary = !has_lines;
     ContentRef {
         uri: Uri::from(format!(
-            "{SCHEME}{}/{kind}{}/{name}",
+            "{}{}/{kind}{}/{name}",
+            beginning(),
             key.as_str(),
             side.object
         )),
@@ -115,7 +118,7 @@ impl Changes {
     /// Answers a request about something that was in a file; none if it is
     /// about something else. It can be read, and nothing else.
     pub fn answer(&self, request: &FileRequest) -> Option<Result<Answer, Failure>> {
-        let ours = |uri: &Uri| uri.as_str().starts_with(SCHEME);
+        let ours = |uri: &Uri| uri.as_str().starts_with(&beginning());
         let answer = match request {
             FileRequest::Read(params) if ours(&params.uri) => {
                 let read = self.read(&params.uri);
@@ -193,7 +196,7 @@ struct Address<'a> {
 
 impl<'a> Address<'a> {
     fn read(uri: &'a Uri) -> Option<Self> {
-        let mut parts = uri.as_str().strip_prefix(SCHEME)?.splitn(3, '/');
+        let mut parts = uri.as_str().strip_prefix(&beginning())?.splitn(3, '/');
         let (key, object) = (parts.next()?, parts.next()?);
         let (object, is_link) = match object.strip_prefix("link-") {
             Some(object) => (object, true),

@@ -1,6 +1,6 @@
 //! The repository that a folder is in, seen so that nothing of it changes.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -78,15 +78,18 @@ impl Repository {
 
     /// The tree of the last commit; an empty one before the first.
     pub(super) fn committed(&self) -> Result<String, ChangesError> {
-        if self.real.is_none() {
-            let reason = "the folder is in no git repository".to_owned();
-            return Err(ChangesError::Refused(reason));
-        }
+        self.user()?;
         let tree = ["rev-parse", "--quiet", "--verify", "HEAD^{tree}"];
         match self.shadow.maybe(tree)? {
             Some(tree) => Ok(tree),
             None => self.empty(),
         }
+    }
+
+    /// Git as the user would run it.
+    pub(super) fn user(&self) -> Result<&Git, ChangesError> {
+        let none = || ChangesError::Refused("the folder is in no git repository".to_owned());
+        self.real.as_ref().ok_or_else(none)
     }
 
     /// The tree with nothing in it.
@@ -104,9 +107,13 @@ impl Repository {
         OsString::from_vec(self.prefix.clone())
     }
 
-    /// Where a path of the repository is.
+    /// Where a path of the repository is: below the folder as the session names
+    /// it, whatever links lead there.
     pub(super) fn path(&self, name: &[u8]) -> PathBuf {
-        self.top.join(std::ffi::OsStr::from_bytes(name))
+        match name.strip_prefix(self.prefix.as_slice()) {
+            Some(inside) => self.directory.join(OsStr::from_bytes(inside)),
+            None => self.top.join(OsStr::from_bytes(name)),
+        }
     }
 }
 

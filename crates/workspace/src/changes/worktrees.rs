@@ -16,7 +16,7 @@ use cap_std::fs::Dir;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use super::git::Git;
+use super::git::{Answered, Git};
 use super::{Changes, ChangesError, OPERATING, WORKTREES};
 use crate::address::{path_of, uri_of, uri_of_raw};
 use crate::files::LARGEST;
@@ -30,20 +30,32 @@ const SETUP: Duration = Duration::from_secs(600);
 /// Most files that are copied into a worktree.
 const COPIES: usize = 100;
 
+/// What is noted of a worktree.
+struct Note {
+    base: String,
+    folder: Uri,
+    branch: String,
+}
+
 /// The branch that a worktree was made from, if the host made it.
 pub(super) fn based_on(git_dir: &Path) -> Option<String> {
-    note(git_dir).map(|(base, _)| base)
+    note(git_dir).map(|note| note.base)
 }
 
 /// The folder that a worktree was made from, if the host made it.
 pub(super) fn made_from(git_dir: &Path) -> Option<Uri> {
-    note(git_dir).map(|(_, folder)| folder)
+    note(git_dir).map(|note| note.folder)
 }
 
-fn note(git_dir: &Path) -> Option<(String, Uri)> {
+fn note(git_dir: &Path) -> Option<Note> {
     let note = std::fs::read_to_string(git_dir.join(NOTE)).ok()?;
-    let (base, folder) = note.trim_end().split_once('\n')?;
-    Some((base.to_owned(), Uri::from(folder)))
+    let mut lines = note.lines();
+    let mut line = || lines.next().map(ToOwned::to_owned);
+    Some(Note {
+        base: line()?,
+        folder: Uri::from(line()?),
+        branch: line()?,
+    })
 }
 
 /// What became of the worktree of a session that is gone.
@@ -97,12 +109,9 @@ impl Changes {
             ));
         }
         let current = git.maybe(["symbolic-ref", "--quiet", "--short", "HEAD"])?;
-        let base = wish
-            .base
-            .clone()
-            .or(current)
-            .unwrap_or_else(|| "HEAD".to_owned());
-        let commit = format!("{base}^{{commit}}");
+        let base = wish.base.clone().or(current);
+        let named = base.as_deref().unwrap_or("HEAD");
+        let commit = format!("{named}^{{commit}}");
         let known = [
             "rev-parse",
             "--quiet",
@@ -113,6 +122,8 @@ impl Changes {
         let Some(commit) = git.maybe(known)? else {
             return Err(refused("there is no such branch to start from"));
         };
+        // Where no branch is checked out, it is based on the commit.
+        let base = base.unwrap_or_else(|| commit.clone());
         let top = git.line(["rev-parse", "--show-toplevel"])?;
         let prefix = git.line(["rev-parse", "--show-prefix"])?;
         let called = Path::new(&top).file_name().unwrap_or("worktree".as_ref());
@@ -125,14 +136,22 @@ impl Changes {
         let added = added
             .into_iter()
             .chain([place.as_os_str(), commit.as_ref()]);
-        git.run_as_user(added)?.succeeded()?;
         let directory = match prefix.trim_end_matches('/') {
             "" => place.clone(),
             prefix => place.join(prefix),
         };
-        let ready = self.set_up(&from, &directory, &base, folder, wish);
-        if let Err(error) = ready {
-            remove(&git, &place, &branch)?;
+        let note = Note {
+            base,
+            folder: folder.clone(),
+            branch: branch.clone(),
+        };
+        let made = git
+            .run_as_user(added)
+            .and_then(Answered::succeeded)
+            .and_then(|_| set_up(&from, &directory, &note, wish));
+        if let Err(error) = made {
+            // It may not have come that far; the first problem is the one to tell.
+            remove(&git.again(OPERATING), &place, &branch).unwrap_or_default();
             return Err(error);
         }
         Ok(Worktree {
@@ -141,29 +160,9 @@ impl Changes {
         })
     }
 
-    fn set_up(
-        &self,
-        from: &Path,
-        directory: &Path,
-        base: &str,
-        folder: &Uri,
-        wish: &WorktreeWish,
-    ) -> Result<(), ChangesError> {
-        let git = Git::new(directory, OPERATING);
-        let git_dir = git.line(["rev-parse", "--absolute-git-dir"])?;
-        std::fs::write(
-            Path::new(&git_dir).join(NOTE),
-            format!("{base}\n{folder}\n"),
-        )?;
-        copy(from, directory, &wish.files)?;
-        match &wish.setup {
-            Some(line) => run(directory, line),
-            None => Ok(()),
-        }
-    }
-
     /// Removes the worktree of a session that is gone, unless there is
-    /// something in it that is nowhere else.
+    /// something in it that is nowhere else. Files that ignore files name go
+    /// with it.
     ///
     /// # Errors
     ///
@@ -182,13 +181,14 @@ impl Changes {
         }
         let git_dir = PathBuf::from(git.line(["rev-parse", "--absolute-git-dir"])?);
         let branch = git.maybe(["symbolic-ref", "--quiet", "--short", "HEAD"])?;
-        let origin = note(&git_dir).and_then(|(base, folder)| Some((base, path_of(&folder)?)));
-        let (Some((base, folder)), Some(branch)) = (origin, branch) else {
+        let origin = note(&git_dir).filter(|note| Some(&note.branch) == branch.as_ref());
+        let origin = origin.and_then(|note| Some((path_of(&note.folder)?, note)));
+        let Some((folder, Note { base, branch, .. })) = origin else {
             let words = format!("the worktree {here} is on another branch");
             return Ok(Leftover::Kept(words));
         };
         let git = Git::new(&folder, OPERATING);
-        let range = format!("{base}..{branch}");
+        let range = format!("{base}..refs/heads/{branch}");
         let ahead = git.line(["rev-list", "--count", "--end-of-options", range.as_str()])?;
         let place = place.as_os_str();
         git.ask(["worktree".as_ref(), "remove".as_ref(), place])?;
@@ -203,6 +203,24 @@ impl Changes {
 
     fn worktree_of(&self, key: &SessionKey) -> PathBuf {
         self.directory.join(WORKTREES).join(key.as_str())
+    }
+}
+
+/// Notes what a worktree was made from, and gets it ready.
+fn set_up(
+    from: &Path,
+    directory: &Path,
+    note: &Note,
+    wish: &WorktreeWish,
+) -> Result<(), ChangesError> {
+    let git = Git::new(directory, OPERATING);
+    let git_dir = git.line(["rev-parse", "--absolute-git-dir"])?;
+    let text = format!("{}\n{}\n{}\n", note.base, note.folder, note.branch);
+    std::fs::write(Path::new(&git_dir).join(NOTE), text)?;
+    copy(from, directory, &wish.files)?;
+    match &wish.setup {
+        Some(line) => run(directory, &line.0),
+        None => Ok(()),
     }
 }
 

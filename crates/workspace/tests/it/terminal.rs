@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agenthost_core::{SessionKey, TerminalEnd, TerminalEvent};
+use agenthost_core::{CommandLine, SessionKey, TerminalEnd, TerminalEvent};
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::{Contents, GRACE, KeepOutput, Program, Shell, Terminal, TerminalStart};
 use nix::sys::signal::kill;
@@ -17,7 +17,7 @@ fn shell() -> Program {
 }
 
 fn command(line: &str) -> Program {
-    Program::Command(line.to_owned())
+    Program::Command(CommandLine(line.to_owned()))
 }
 
 #[test]

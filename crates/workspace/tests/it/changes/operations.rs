@@ -183,3 +183,59 @@ fn a_folder_that_can_not_be_written_is_left_alone() {
     assert!(refused.is_err(), "{refused:?}");
     assert_eq!(scene.text("d/a.txt").unwrap(), "x\n");
 }
+
+#[test]
+fn files_and_folders_change_places() {
+    let scene = Scene::with(&[
+        ("d", "a file\n"),
+        ("e/x", "in a folder\n"),
+        (".gitignore", "secret\n"),
+    ]);
+    let before = all_files(&scene.folder);
+    scene.mark(&Mark::Before(turn("t1")));
+    fs::remove_file(scene.folder.join("d")).unwrap();
+    scene.write("d/x", "x\n");
+    fs::remove_dir_all(scene.folder.join("e")).unwrap();
+    scene.write("e", "now a file\n");
+    scene.mark(&Mark::After(turn("t1")));
+    operate(&scene, Operation::Undo, of_turn("t1"), None).unwrap();
+    assert!(all_files(&scene.folder) == before);
+
+    // What no tree has is not thrown away.
+    scene.mark(&Mark::Before(turn("t2")));
+    fs::remove_file(scene.folder.join("d")).unwrap();
+    scene.write("d/x", "x\n");
+    scene.write("d/secret", "mine\n");
+    scene.mark(&Mark::After(turn("t2")));
+    let refused = operate(&scene, Operation::Undo, of_turn("t2"), None);
+    assert_eq!(refused, Err(ChangesError::Changed(scene.uri("d"))));
+    assert_eq!(scene.text("d/secret").unwrap(), "mine\n");
+    assert_eq!(scene.text("d/x").unwrap(), "x\n");
+}
+
+#[test]
+fn what_became_too_large_is_not_undone() {
+    let scene = Scene::with(&[("a.txt", "a\n")]);
+    scene.mark(&Mark::Before(turn("t1")));
+    scene.write("out.bin", "small\n");
+    scene.mark(&Mark::After(turn("t1")));
+    let file = fs::File::create(scene.folder.join("out.bin")).unwrap();
+    file.set_len(20 * 1024 * 1024).unwrap();
+    let refused = operate(&scene, Operation::Undo, of_turn("t1"), None);
+    assert_eq!(refused, Err(ChangesError::Changed(scene.uri("out.bin"))));
+    assert!(scene.folder.join("out.bin").exists());
+}
+
+#[test]
+fn a_hook_that_leaves_something_running_is_not_waited_for() {
+    let scene = Scene::with(&[("a.txt", "a\n")]);
+    scene.write("a.txt", "b\n");
+    let hook = scene.folder.join(".git/hooks/post-commit");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, "#!/bin/sh\nsleep 300 &\n").unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&hook, executable).unwrap();
+    let begun = std::time::Instant::now();
+    operate(&scene, Operation::Commit, uncommitted(), None).unwrap();
+    assert!(begun.elapsed() < std::time::Duration::from_secs(60));
+}
