@@ -165,10 +165,10 @@ pub struct GitStanding {
 }
 
 /// A moment was marked.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Marked {
-    /// What was seen by the way.
-    pub standing: Standing,
+    /// What was seen by the way, if somebody looked.
+    pub standing: Option<Standing>,
     /// What changed since the session began.
     pub session: Option<ChangesSummary>,
     /// What changed since the chat began.

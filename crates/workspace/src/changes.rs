@@ -291,6 +291,10 @@ impl Kept {
             }
         }
         self.write(mark, &marks)?;
+        // A turn waits for this: all else can be found out when it is over.
+        if let Mark::Before(_) = mark {
+            return Ok(Marked::default());
+        }
         let since = |mark: &Mark| -> Result<Option<ChangesSummary>, ChangesError> {
             let Some(began) = self.read(mark)? else {
                 return Ok(None);
@@ -305,7 +309,7 @@ impl Kept {
         };
         let chat = chat_began.map(since).transpose()?.flatten();
         Ok(Marked {
-            standing: standing(&repositories, |primary| marks.get(primary))?,
+            standing: Some(standing(&repositories, |primary| marks.get(primary))?),
             session: since(&Mark::Start)?,
             chat,
         })

@@ -141,12 +141,16 @@ impl Found {
                 "objects",
                 "--git-path",
                 "index",
+                "--show-toplevel",
+                "--show-prefix",
             ],
             &[],
         )?;
         if !answer.success {
+            let bare = answer.output.starts_with(b"false\n");
             return match answer.failure() {
                 ChangesError::Git(words) if words.contains("not a git repository") => Ok(None),
+                _ if bare => Err(ChangesError::Bare),
                 other => Err(other),
             };
         }
@@ -158,24 +162,16 @@ impl Found {
         let path = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
         let format = String::from_utf8_lossy(next()).into_owned();
         let (git_dir, objects, index) = (path(next()), path(next()), path(next()));
-        let top = without_newline(git.ask(["rev-parse", "--show-toplevel"])?);
-        let prefix = without_newline(git.ask(["rev-parse", "--show-prefix"])?);
+        let top = path(next());
         Ok(Some(Found {
-            top: path(&top),
+            top,
             git_dir,
             objects,
             index,
-            prefix,
+            prefix: next().to_vec(),
             format,
         }))
     }
-}
-
-fn without_newline(mut bytes: Vec<u8>) -> Vec<u8> {
-    if bytes.last() == Some(&b'\n') {
-        bytes.pop();
-    }
-    bytes
 }
 
 /// Our repository for a session, made if it is not there. What it does not

@@ -169,14 +169,16 @@ fn seed(repository: &Repository) -> Result<(), ChangesError> {
 /// What changed since our index was written, and can be looked at.
 fn list(repository: &Repository, git: &Git) -> Result<BTreeSet<Vec<u8>>, ChangesError> {
     let scope = repository.scope();
-    let listed = |arguments: &[&str]| {
-        let arguments = arguments.iter().map(AsRef::as_ref);
-        git.ask(arguments.chain(["--".as_ref(), scope.as_os_str()]))
-    };
-    let changed = listed(&["ls-files", "-z", "--modified", "--deleted"])?;
-    let new = listed(&["ls-files", "-z", "--others", "--exclude-standard"])?;
+    let kinds = ["--modified", "--deleted", "--others", "--exclude-standard"];
+    let arguments = ["ls-files", "-z"].iter().chain(&kinds).chain(&["--"]);
+    let arguments = arguments.map(AsRef::as_ref);
+    let listed = git.ask(arguments.chain([scope.as_os_str()]))?;
     // What is in conflict anywhere can't be in a tree.
-    let unmerged = git.ask(["ls-files", "-z", "--unmerged"])?;
+    let unmerged = if repository.prefix.is_empty() {
+        Vec::new()
+    } else {
+        git.ask(["ls-files", "-z", "--unmerged"])?
+    };
     let unmerged = names(&unmerged).filter_map(|entry| {
         let name = entry.splitn(2, |byte| *byte == b'\t').nth(1);
         name.map(<[u8]>::to_vec)
@@ -185,7 +187,7 @@ fn list(repository: &Repository, git: &Git) -> Result<BTreeSet<Vec<u8>>, Changes
     let mut found: BTreeSet<Vec<u8>> = unmerged.collect();
     let mut bytes = 0;
     let adopted = adopted.iter().map(Vec::as_slice);
-    for name in names(&changed).chain(names(&new)).chain(adopted) {
+    for name in names(&listed).chain(adopted) {
         // A folder with a repository of its own is not ours to look into.
         if name.ends_with(b"/") || found.contains(name) {
             continue;
