@@ -310,12 +310,12 @@ fn driver(
     events: mpsc::Receiver<Event>,
 ) -> Result<Driver, ServeError> {
     let (to_agents, from_agents) = mpsc::channel(AGENT_INPUTS);
-    let surveys = Surveys::new(config.data_directory.join("changes"));
+    let notes = config.data_directory.join(RUNNING);
+    let surveys = Surveys::new(config.data_directory.join("changes"), &notes);
     let path = config.data_directory.join(CONTENT);
     let contents = Contents::open(&path);
     let contents = contents.map_err(|source| ServeError::Content { path, source })?;
     let contents = Arc::new(contents);
-    let notes = config.data_directory.join(RUNNING);
     let later = Later::new(to_agents.clone(), Arc::clone(&contents), surveys, &notes);
     let mut agents = Agents::new(to_agents);
     agents.put_aside_in(Arc::clone(&contents));

@@ -1,7 +1,7 @@
 //! Looks at the files of sessions: one after the other for each session.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agenthost_core::{
@@ -43,12 +43,13 @@ struct Held {
 }
 
 impl Surveys {
-    /// What is remembered is kept in a directory.
-    pub(crate) fn new(directory: PathBuf) -> Self {
+    /// What is remembered is kept in a directory, and what runs is noted in
+    /// another.
+    pub(crate) fn new(directory: PathBuf, notes: &Path) -> Self {
         Surveys {
             tasks: JoinSet::new(),
             marking: 0,
-            changes: Arc::new(Changes::new(directory)),
+            changes: Arc::new(Changes::new(directory).with_notes(notes)),
             room: Arc::new(Semaphore::new(AT_A_TIME)),
             slow: Arc::new(Semaphore::new(AT_A_TIME)),
             last: BTreeMap::new(),
@@ -93,6 +94,7 @@ impl Surveys {
         }
         let (done, next) = oneshot::channel::<()>();
         if matches!(errand.task, ChangeTask::Forget) {
+            self.changes.cancel_setup(&errand.session);
             // A good moment to forget those that nothing is done for any more.
             let busy =
                 |last: &mut oneshot::Receiver<()>| last.try_recv() == Err(TryRecvError::Empty);

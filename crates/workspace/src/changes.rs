@@ -18,10 +18,12 @@ mod standing;
 mod tree;
 mod worktrees;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agenthost_core::{
@@ -55,9 +57,13 @@ const LOOKING: Duration = Duration::from_secs(30);
 const OPERATING: Duration = Duration::from_secs(120);
 
 /// What is kept of the files of sessions.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Changes {
     directory: PathBuf,
+    /// Where it is noted what runs, for the next host if this one is killed.
+    notes: Option<Arc<Path>>,
+    /// Worktrees that are being set up, and whether that is still wanted.
+    setups: Mutex<BTreeMap<SessionKey, Arc<AtomicBool>>>,
 }
 
 /// Why something is not known of files, or could not be done.
@@ -116,7 +122,19 @@ impl From<ChangesError> for Failure {
 impl Changes {
     /// Keeps what it has to in a directory.
     pub fn new(directory: PathBuf) -> Self {
-        Changes { directory }
+        Changes {
+            directory,
+            notes: None,
+            setups: Mutex::default(),
+        }
+    }
+
+    /// Notes what it runs in a directory, so that the next one can end it.
+    pub fn with_notes(self, notes: &Path) -> Self {
+        Changes {
+            notes: Some(notes.into()),
+            ..self
+        }
     }
 
     /// Remembers how the files are now.
@@ -163,7 +181,7 @@ impl Changes {
     ) -> Result<Comparison, ChangesError> {
         let kept = self.of(session)?;
         let repositories = kept.repositories(directories, LOOKING)?;
-        let mut files = Vec::new();
+        let (mut files, mut large) = (Vec::new(), Vec::new());
         let mut known = false;
         for repository in &repositories {
             let Some((from, to)) = kept.ends(repository, span)? else {
@@ -171,12 +189,17 @@ impl Changes {
             };
             known = true;
             files.extend(compare::since(repository, &span.from, &from, &to)?);
+            if span.to == Moment::Now {
+                large.extend(content::large(repository)?);
+            }
         }
         if !known {
             return Err(kept.unmarked());
         }
+        let mut files = content::describe(&kept.key, &repositories, files)?;
+        files.extend(large);
         Ok(Comparison {
-            files: content::describe(&kept.key, &repositories, files)?,
+            files,
             standing: standing(&repositories, |_| None)?,
         })
     }

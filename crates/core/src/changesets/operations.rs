@@ -148,7 +148,7 @@ pub(crate) fn offered(
         let reason = match (offer.operation, under_way) {
             (Operation::Restore, _) => None,
             _ if is_empty => Some("nothing differs".to_owned()),
-            (Operation::Commit | Operation::Merge, Some(what)) => {
+            (Operation::Stage | Operation::Commit | Operation::Merge, Some(what)) => {
                 Some(format!("{what} is under way: finish it first"))
             }
             _ => None,

@@ -13,7 +13,7 @@ use agenthost_protocol::wire::Json;
 use super::compare::{Difference, Side};
 use super::git::Git;
 use super::repository::Repository;
-use super::{Changes, ChangesError, LOOKING};
+use super::{Changes, ChangesError, LOOKING, tree};
 use crate::address::{escape, uri_of_raw};
 use crate::files::{FileError, LARGEST, encode};
 
@@ -59,6 +59,35 @@ pub(super) fn describe(
         }
     }
     Ok(files)
+}
+
+/// Files that changed and are too large to be kept: that they are there, and
+/// where, is all that is shown.
+pub(super) fn large(repository: &Repository) -> Result<Vec<ChangesetFile>, ChangesError> {
+    let names = tree::too_large(repository)?;
+    let file = |name: &Vec<u8>| {
+        let path = repository.path(name);
+        let uri = uri_of_raw(&path);
+        let metadata = std::fs::metadata(&path).ok();
+        let content = ContentRef {
+            uri: uri.clone(),
+            size_hint: metadata.as_ref().map(std::fs::Metadata::len),
+            content_type: None,
+            nonce: metadata.and_then(|found| Some(format!("{:?}", found.modified().ok()?))),
+        };
+        let meta = [("agenthost.notKept".to_owned(), Json::from(true))];
+        ChangesetFile {
+            id: ChangesetFileId::from(uri.as_str()),
+            edit: FileEdit {
+                before: None,
+                after: Some(FileEditSide { uri, content }),
+                diff: None,
+            },
+            reviewed: None,
+            meta: Some(Box::new(meta.into_iter().collect())),
+        }
+    };
+    Ok(names.iter().map(file).collect())
 }
 
 /// Says so if it is another kind of file than before.

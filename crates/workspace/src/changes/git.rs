@@ -239,15 +239,31 @@ impl Answered {
         Err(self.failure())
     }
 
-    /// What git said was wrong: its last words, without its name.
+    /// What git said was wrong, without its name.
     pub(super) fn failure(self) -> ChangesError {
         let said = String::from_utf8_lossy(&self.output);
-        let lines = self.problem.lines().chain(said.lines());
-        let mut lines = lines.filter(|line| !line.starts_with("hint:") && !line.trim().is_empty());
-        let words = lines.next().unwrap_or("it failed without a word");
-        let words = words.trim_start_matches("fatal: ");
-        let words = words.trim_start_matches("error: ");
-        ChangesError::Git(words.chars().take(300).collect())
+        let lines: Vec<_> = self.problem.lines().chain(said.lines()).collect();
+        let weighty = ["fatal: ", "error: ", "CONFLICT "];
+        let is_weighty = |line: &&str| weighty.iter().any(|start| line.starts_with(start));
+        let is_said = |line: &&str| !line.starts_with("hint:") && !line.trim().is_empty();
+        let first = lines
+            .iter()
+            .position(is_weighty)
+            .or(lines.iter().position(is_said));
+        let Some(first) = first else {
+            return ChangesError::Git("it failed without a word".to_owned());
+        };
+        let mut lines = lines.iter().skip(first);
+        let words = lines.next().copied().unwrap_or_default();
+        let words = words
+            .trim_start_matches("fatal: ")
+            .trim_start_matches("error: ");
+        // Names of files follow, if there are any.
+        let names = lines
+            .take_while(|line| line.starts_with('\t'))
+            .map(|line| line.trim());
+        let words: Vec<_> = std::iter::once(words).chain(names).collect();
+        ChangesError::Git(words.join(" ").chars().take(300).collect())
     }
 }
 

@@ -136,7 +136,7 @@ fn undo(
     repositories: &[Repository],
     wanted: &ChangeOperation,
 ) -> Result<Operated, ChangesError> {
-    let mut plans = Vec::new();
+    let (mut plans, mut large) = (Vec::new(), 0);
     for repository in repositories {
         let Some(from) = kept.tree(repository, &wanted.span.from)? else {
             continue;
@@ -152,17 +152,26 @@ fn undo(
         let mut differences = compare::since(repository, &wanted.span.from, &from, &to)?;
         differences.retain(|difference| concerns(repository, difference, wanted));
         check_unchanged(repository, &to, &now, &differences)?;
+        large += tree::too_large(repository)?.len();
         plans.push(Plan::new(repository, from, now, &differences));
     }
     if plans.is_empty() {
         return Err(kept.unmarked());
     }
     let count = put_back(&plans)?;
-    Ok(done(match count {
+    // What is not to be changed is not to be committed.
+    if wanted.span.from == Moment::Committed {
+        plans.iter().try_for_each(Plan::unstage)?;
+    }
+    let mut words = match count {
         0 => "There was nothing to change.".to_owned(),
         1 => "1 file is as it was.".to_owned(),
         count => format!("{count} files are as they were."),
-    }))
+    };
+    if large > 0 {
+        words.push_str(" Files of more than 16 MiB were left alone.");
+    }
+    Ok(done(words))
 }
 
 fn concerns(repository: &Repository, difference: &Difference, wanted: &ChangeOperation) -> bool {
@@ -183,7 +192,7 @@ fn check_unchanged(
     differences: &[Difference],
 ) -> Result<(), ChangesError> {
     let since = compare::trees(repository, to, now)?;
-    let left_out = tree::left_out(repository)?;
+    let left_out = tree::too_large(repository)?;
     let sides = since
         .iter()
         .flat_map(|one| one.before.iter().chain(&one.after));
@@ -203,12 +212,11 @@ fn check_unchanged(
 
 /// The text of all differences.
 fn patch(repository: &Repository, from: &str, to: &str) -> Result<Vec<u8>, ChangesError> {
-    compare::diff_tree(
-        repository,
-        &["--patch", "--binary", "--find-renames"],
-        from,
-        to,
-    )
+    // Names as they are seen from the folder, which is where it is applied.
+    let prefix = String::from_utf8_lossy(&repository.prefix);
+    let relative = format!("--relative={prefix}");
+    let how = ["--patch", "--binary", "--find-renames", &*relative];
+    compare::diff_tree(repository, &how, from, to)
 }
 
 fn show_patch(

@@ -74,6 +74,26 @@ impl<'a> Plan<'a> {
         check_out(self.repository, &self.from, &self.before)
     }
 
+    /// Takes the files out of the next commit.
+    pub(super) fn unstage(&self) -> Result<(), ChangesError> {
+        let git = self.repository.user()?.at(&self.repository.top);
+        let born = git
+            .maybe(["rev-parse", "--quiet", "--verify", "HEAD"])?
+            .is_some();
+        let (files, list) = ("--pathspec-from-file=-", "--pathspec-file-nul");
+        let names = null_separated(self.before.union(&self.after));
+        if names.is_empty() {
+            return Ok(());
+        }
+        let done = if born {
+            git.run(["reset", "--quiet", files, list], &names)?
+        } else {
+            let remove = ["rm", "--cached", "--quiet", "--ignore-unmatch", files, list];
+            git.run(remove, &names)?
+        };
+        done.succeeded().map(drop)
+    }
+
     /// Makes the files what they were before somebody wanted to change them.
     fn roll_back(&self) -> Result<(), ChangesError> {
         let new = self.before.difference(&self.after);
@@ -126,11 +146,7 @@ fn check_out(
     let index = repository.index.with_extension("restore");
     let git = repository.shadow.clone().with("GIT_INDEX_FILE", &index);
     git.ask(["read-tree", tree])?;
-    let mut list = Vec::new();
-    for name in names {
-        list.extend_from_slice(name);
-        list.push(0);
-    }
+    let list = null_separated(names.iter());
     let done = git.run(["checkout-index", "--force", "-z", "--stdin"], &list)?;
     std::fs::remove_file(&index)?;
     done.succeeded().map(drop)
@@ -160,6 +176,16 @@ fn remove<'n>(
         }
     }
     Ok(())
+}
+
+/// Names as git reads them.
+fn null_separated<'n>(names: impl Iterator<Item = &'n Vec<u8>>) -> Vec<u8> {
+    let mut list = Vec::new();
+    for name in names {
+        list.extend_from_slice(name);
+        list.push(0);
+    }
+    list
 }
 
 fn is_gone(kind: ErrorKind) -> bool {

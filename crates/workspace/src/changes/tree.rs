@@ -208,16 +208,21 @@ fn list(repository: &Repository, git: &Git) -> Result<BTreeSet<Vec<u8>>, Changes
     Ok(found)
 }
 
-/// Files that are in our index as they were, because they can't be looked at
-/// as they are now.
-pub(super) fn left_out(repository: &Repository) -> Result<BTreeSet<Vec<u8>>, ChangesError> {
+/// Files that changed and are in no tree as they are: too large, or not to be
+/// read.
+pub(super) fn too_large(repository: &Repository) -> Result<BTreeSet<Vec<u8>>, ChangesError> {
     let scope = repository.scope();
-    let arguments = ["ls-files", "-z", "--modified", "--"].map(AsRef::as_ref);
+    let kinds = ["--modified", "--others", "--exclude-standard"];
+    let arguments = ["ls-files", "-z"].iter().chain(&kinds).chain(&["--"]);
+    let arguments = arguments.map(AsRef::as_ref);
     let changed = repository
         .shadow
-        .ask(arguments.into_iter().chain([scope.as_os_str()]))?;
-    let large = names(&changed).filter(|name| size(repository, name).is_none());
-    Ok(large.map(<[u8]>::to_vec).collect())
+        .ask(arguments.chain([scope.as_os_str()]))?;
+    let left_out = names(&changed).filter(|name| {
+        let link = name.ends_with(b"/");
+        !link && size(repository, name).is_none()
+    });
+    Ok(left_out.map(<[u8]>::to_vec).collect())
 }
 
 fn names(output: &[u8]) -> impl Iterator<Item = &[u8]> {

@@ -3,23 +3,25 @@
 //! A worktree is a folder of its own with a branch of its own. Where it came
 //! from is noted beside what git keeps of it.
 
-use std::io::Read;
-use std::os::unix::process::CommandExt;
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use agenthost_core::{SessionKey, Worktree, WorktreeWish};
+use agenthost_core::{
+    COMMAND_COLS, COMMAND_ROWS, CommandLine, SessionKey, TerminalEvent, Worktree, WorktreeWish,
+};
 use agenthost_protocol::uri::Uri;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
 
 use super::git::{Answered, Git};
 use super::{Changes, ChangesError, OPERATING, WORKTREES};
 use crate::address::{path_of, uri_of, uri_of_raw};
 use crate::files::LARGEST;
+use crate::terminal::{Program, Terminal, TerminalStart};
 
 /// The file in which it is noted what a worktree was made from.
 const NOTE: &str = "agenthost";
@@ -148,7 +150,7 @@ impl Changes {
         let made = git
             .run_as_user(added)
             .and_then(Answered::succeeded)
-            .and_then(|_| set_up(&from, &directory, &note, wish));
+            .and_then(|_| self.set_up(&key, &from, &directory, &note, wish));
         if let Err(error) = made {
             // It may not have come that far; the first problem is the one to tell.
             remove(&git.again(OPERATING), &place, &branch).unwrap_or_default();
@@ -158,6 +160,42 @@ impl Changes {
             directory: uri_of(&directory).unwrap_or_else(|| uri_of_raw(&directory)),
             branch,
         })
+    }
+
+    /// Notes what a worktree was made from, and gets it ready.
+    fn set_up(
+        &self,
+        session: &SessionKey,
+        from: &Path,
+        directory: &Path,
+        note: &Note,
+        wish: &WorktreeWish,
+    ) -> Result<(), ChangesError> {
+        let git = Git::new(directory, OPERATING);
+        let git_dir = git.line(["rev-parse", "--absolute-git-dir"])?;
+        let text = format!("{}\n{}\n{}\n", note.base, note.folder, note.branch);
+        std::fs::write(Path::new(&git_dir).join(NOTE), text)?;
+        copy(from, directory, &wish.files)?;
+        let Some(line) = &wish.setup else {
+            return Ok(());
+        };
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let known = Arc::clone(&cancelled);
+        self.setups().insert(session.clone(), known);
+        let ran = run(directory, line, self.notes.clone(), &cancelled);
+        self.setups().remove(session);
+        ran
+    }
+
+    /// Ends the setup of a session that nobody wants any more.
+    pub fn cancel_setup(&self, session: &Uri) {
+        if let Some(setup) = self.setups().get(&SessionKey::of(session)) {
+            setup.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn setups(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Arc<AtomicBool>>> {
+        self.setups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes the worktree of a session that is gone, unless there is
@@ -206,24 +244,6 @@ impl Changes {
     }
 }
 
-/// Notes what a worktree was made from, and gets it ready.
-fn set_up(
-    from: &Path,
-    directory: &Path,
-    note: &Note,
-    wish: &WorktreeWish,
-) -> Result<(), ChangesError> {
-    let git = Git::new(directory, OPERATING);
-    let git_dir = git.line(["rev-parse", "--absolute-git-dir"])?;
-    let text = format!("{}\n{}\n{}\n", note.base, note.folder, note.branch);
-    std::fs::write(Path::new(&git_dir).join(NOTE), text)?;
-    copy(from, directory, &wish.files)?;
-    match &wish.setup {
-        Some(line) => run(directory, &line.0),
-        None => Ok(()),
-    }
-}
-
 /// The folder in a folder; none if there is none.
 fn only_folder(parent: &Path) -> Result<Option<PathBuf>, ChangesError> {
     match std::fs::read_dir(parent) {
@@ -258,11 +278,12 @@ fn copy(from: &Path, to: &Path, names: &[String]) -> Result<(), ChangesError> {
     let to = Dir::open_ambient_dir(to, ambient_authority())?;
     for name in names {
         let path = Path::new(name);
-        let plain = path
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)));
+        let plain = path.components().all(
+            |part| matches!(part, Component::Normal(part) if !part.eq_ignore_ascii_case(".git")),
+        );
         if !plain || name.is_empty() {
-            let reason = "files to copy are named from the folder, without `..`".to_owned();
+            let reason =
+                "files to copy are named from the folder, without `..` or `.git`".to_owned();
             return Err(ChangesError::Refused(reason));
         }
         let Ok(metadata) = from.metadata(path) else {
@@ -283,52 +304,51 @@ fn copy(from: &Path, to: &Path, names: &[String]) -> Result<(), ChangesError> {
     Ok(())
 }
 
-/// Runs what the user wants to be run first; its last words if it fails.
-fn run(directory: &Path, line: &str) -> Result<(), ChangesError> {
-    let (mut reader, writer) = std::io::pipe()?;
-    let mut child = Command::new("sh")
-        .args(["-c", line])
-        .current_dir(directory)
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone()?)
-        .stderr(writer)
-        .process_group(0)
-        .spawn()?;
-    let group = i32::try_from(child.id()).ok().map(Pid::from_raw);
-    let words = std::thread::spawn(move || {
-        let mut last = Vec::new();
-        let mut buffer = [0; 4096];
-        while let Ok(count @ 1..) = reader.read(&mut buffer) {
-            last.extend(buffer.iter().take(count));
-            last.drain(..last.len().saturating_sub(2_000));
-        }
-        String::from_utf8_lossy(&last).into_owned()
-    });
+/// Runs what the user wants to be run first, in a terminal: it ends with the
+/// host, however that ends. Its last words if it fails.
+fn run(
+    directory: &Path,
+    line: &CommandLine,
+    notes: Option<Arc<Path>>,
+    cancelled: &AtomicBool,
+) -> Result<(), ChangesError> {
+    let refused = |reason: String| Err(ChangesError::Refused(reason));
+    let start = TerminalStart {
+        program: Program::Command(line.clone()),
+        directory: uri_of(directory),
+        cols: COMMAND_COLS,
+        rows: COMMAND_ROWS,
+        notes,
+        keep: None,
+    };
+    let (tell, told) = sync_channel(16);
+    let tell = move |event| {
+        // When nobody waits any more, nobody wants to know.
+        tell.send(event).unwrap_or_default();
+    };
+    let terminal = Terminal::open(&start, tell);
+    let _terminal = terminal.map_err(|error| ChangesError::Refused(error.to_string()))?;
     let deadline = Instant::now() + SETUP;
-    let ended = loop {
-        match child.try_wait()? {
-            Some(status) => break Some(status),
-            None if Instant::now() > deadline => break None,
-            None => std::thread::sleep(Duration::from_millis(20)),
+    let end = loop {
+        match told.recv_timeout(Duration::from_millis(100)) {
+            Ok(TerminalEvent::Exited(end)) => break end,
+            Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return refused("the setup command is lost".to_owned());
+            }
+        }
+        if cancelled.load(Ordering::Relaxed) {
+            return refused("the session is gone".to_owned());
+        }
+        if Instant::now() > deadline {
+            return refused("the setup command took too long".to_owned());
         }
     };
-    if let Some(group) = group {
-        // What it left running has no business here. There may be nothing.
-        killpg(group, Signal::SIGKILL).unwrap_or_default();
-    }
-    let Some(status) = ended else {
-        child.wait()?;
-        return Err(ChangesError::Refused(
-            "the setup command took too long".to_owned(),
-        ));
-    };
-    if status.success() {
+    if end.exit_code == Some(0) {
         return Ok(());
     }
-    let words = words.join().unwrap_or_default();
+    let words = end.preview.unwrap_or_default();
     let last = words.lines().rfind(|line| !line.trim().is_empty());
     let last = last.unwrap_or("it said nothing");
-    Err(ChangesError::Refused(format!(
-        "the setup command failed: {last}"
-    )))
+    refused(format!("the setup command failed: {last}"))
 }

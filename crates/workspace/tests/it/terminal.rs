@@ -12,8 +12,12 @@ use tempfile::TempDir;
 
 use crate::bench::{Bench, PATIENCE, start};
 
+/// A shell whose user has no files of his own.
 fn shell() -> Program {
-    Program::Shell(Shell::default())
+    Program::Shell(Shell {
+        environment: vec![("HOME".into(), "/nonexistent".into())],
+        ..Shell::default()
+    })
 }
 
 fn command(line: &str) -> Program {
@@ -220,4 +224,7 @@ fn all_output_of_a_command_can_be_read() {
     assert_eq!(end.exit_code, Some(2));
     assert!(text.len() <= 16 * 1024 * 1024 && text.ends_with("more bytes were not kept)\n"));
     assert_eq!(run("echo short").whole, None);
+    let long = "x".repeat(200_000);
+    let refused = Terminal::open(&start(command(&long), directory.path()), drop);
+    assert_eq!(refused.unwrap_err().to_string(), "the command is too long");
 }

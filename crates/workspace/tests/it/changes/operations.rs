@@ -239,3 +239,52 @@ fn a_hook_that_leaves_something_running_is_not_waited_for() {
     operate(&scene, Operation::Commit, uncommitted(), None).unwrap();
     assert!(begun.elapsed() < std::time::Duration::from_secs(60));
 }
+
+#[test]
+fn what_is_discarded_is_not_committed_either() {
+    let scene = Scene::with(&[("a.txt", "a\n"), ("s.txt", "s\n")]);
+    scene.write("u.txt", "new\n");
+    scene.write("a.txt", "staged\n");
+    fs::remove_file(scene.folder.join("s.txt")).unwrap();
+    scene.git(&["add", "--all"]);
+    operate(&scene, Operation::Undo, uncommitted(), None).unwrap();
+    assert_eq!(scene.git(&["status", "--porcelain"]), "");
+    let empty = Scene::repository();
+    empty.write("u.txt", "new\n");
+    empty.git(&["add", "--all"]);
+    operate(&empty, Operation::Undo, uncommitted(), None).unwrap();
+    assert_eq!(empty.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn files_that_are_too_large_are_shown_and_left_alone() {
+    let scene = Scene::with(&[("a.txt", "a\n"), ("t.bin", "small\n")]);
+    scene.mark(&Mark::Before(turn("t1")));
+    scene.write("a.txt", "b\n");
+    for name in ["t.bin", "z.bin"] {
+        let file = fs::File::create(scene.folder.join(name)).unwrap();
+        file.set_len(20 * 1024 * 1024).unwrap();
+    }
+    let shown = ["a.txt +1 -1", "new t.bin binary", "new z.bin binary"];
+    assert_eq!(scene.since_start(), shown);
+    let compared = scene.compare(Moment::Committed, Moment::Now).unwrap();
+    let large = compared.files.last().unwrap();
+    assert_eq!(large.meta.as_ref().unwrap()["agenthost.notKept"], true);
+    let done = operate(&scene, Operation::Restore, of_turn("t1"), None).unwrap();
+    assert_eq!(
+        done.message,
+        "1 file is as it was. Files of more than 16 MiB were left alone."
+    );
+    assert_eq!(scene.text("a.txt").unwrap(), "a\n");
+}
+
+#[test]
+fn a_patch_is_seen_from_the_folder() {
+    let mut scene = Scene::with(&[("sub/a.txt", "a\n")]);
+    scene.folder.push("sub");
+    scene.write("a.txt", "b\n");
+    let shown = operate(&scene, Operation::ShowPatch, uncommitted(), None).unwrap();
+    let content = shown.follow_up.unwrap().content;
+    let patch = String::from_utf8(scene.changes.read(&content.uri).unwrap()).unwrap();
+    assert!(patch.contains("--- a/a.txt\n+++ b/a.txt\n"), "{patch}");
+}

@@ -188,6 +188,7 @@ fn files_of_every_kind() {
         lines,
         [
             "new %3A%28glob%29%2A +1 -0",
+            "new huge binary",
             "new line%0Abreak +1 -0",
             "new not%20%FF%20text +1 -0"
         ]

@@ -245,3 +245,23 @@ fn only_our_own_branch_is_removed() {
     );
     assert!(git(&origin, &["branch", "--list", "release"]).contains("release"));
 }
+
+#[test]
+fn a_setup_that_nobody_wants_any_more_ends() {
+    let scene = Scene::with(&[("a.txt", "a\n")]);
+    let wish = WorktreeWish {
+        setup: Some(CommandLine("sleep 300".to_owned())),
+        ..WorktreeWish::default()
+    };
+    let begun = std::time::Instant::now();
+    let refused = std::thread::scope(|scope| {
+        let made = scope.spawn(|| make(&scene, &wish));
+        while !made.is_finished() {
+            scene.changes.cancel_setup(&scene.session);
+            std::thread::yield_now();
+        }
+        made.join().unwrap()
+    });
+    assert!(refused.is_err() && begun.elapsed() < std::time::Duration::from_secs(100));
+    assert_eq!(git(&scene.folder, &["worktree", "list"]).lines().count(), 1);
+}
