@@ -196,11 +196,12 @@ impl Host {
     ) -> Result<(), Failure> {
         let channel = &params.channel;
         let unknown = || Failure::UnknownChannel(channel.clone());
-        let Some(ChannelState::Changeset(state)) = self.state(channel) else {
-            return Err(unknown());
-        };
         let (session, view) = self.changeset(channel).ok_or_else(unknown)?;
         let span = self.span(channel).ok_or_else(unknown)?;
+        let Some(ChannelState::Changeset(state)) = self.state(channel) else {
+            let reason = "subscribe to this changeset first: it is computed for who looks at it";
+            return Err(Failure::InvalidParams(reason.to_owned()));
+        };
         let name = params.operation_id.as_str();
         let refuse = |reason: String| Err(Failure::InvalidParams(reason));
         let mut operations = state.operations.iter().flatten();

@@ -230,7 +230,7 @@ fn something_is_done_about_changes() {
             c1 invokeChangesetOperation ahp-session:/s1/changeset/uncommitted {"operationId": "discard", "target": {"kind": "range", "resource": "file:///w/a.txt", "range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}}}
                 c1: error -32602 target: `discard` can't be done to that
             c1 invokeChangesetOperation ahp-session:/s1/changeset/branch {"operationId": "merge"}
-                c1: error -32008 there is nothing at `ahp-session:/s1/changeset/branch`
+                c1: error -32602 subscribe to this changeset first: it is computed for who looks at it
             c1 invokeChangesetOperation ahp-session:/s1/changeset/uncommitted {"operationId": "discard", "target": {"kind": "resource", "resource": "file:///w/a.txt"}}
                 c1: 8 ahp-session:/s1/changeset/uncommitted changeset/operationStatusChanged {"status":"running","operationId":"discard"}
                 changes s1: discard file:///w/a.txt as Undo: "Changes of a session"
