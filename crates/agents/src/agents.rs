@@ -162,10 +162,5 @@ fn stopped(session: &Uri, reason: &str) -> Input {
 }
 
 fn stop_error(reason: &str) -> ErrorInfo {
-    ErrorInfo {
-        error_type: "agentStopped".to_owned(),
-        message: reason.to_owned(),
-        stack: None,
-        meta: None,
-    }
+    ErrorInfo::new("agentStopped", reason)
 }

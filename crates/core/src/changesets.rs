@@ -70,16 +70,8 @@ impl Host {
             listed.default_chat.iter().chain(chats)
         });
         let mut chats = chats.chain([owner]);
-        let has = |chat: &&Uri| {
-            let Some(state) = self.chat(chat) else {
-                return false;
-            };
-            let active = state.active_turn.iter().map(|turn| &turn.id);
-            let ended = state.turns.items().map(|turn| &turn.id);
-            let mut all = ended.chain(active).chain(self.earlier(chat));
-            all.any(|known| *known == turn)
-        };
-        let chat = chats.find(has)?.clone();
+        let chat = chats.find(|chat| self.turn_ids(chat).any(|known| *known == turn))?;
+        let chat = chat.clone();
         Some(TurnOf { chat, turn })
     }
 

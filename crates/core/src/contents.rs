@@ -68,9 +68,7 @@ pub struct SessionKey(String);
 impl SessionKey {
     /// The key of a session.
     pub fn of(session: &Uri) -> Self {
-        let mut key = hash(session.as_str().as_bytes());
-        key.truncate(KEY);
-        SessionKey(key)
+        SessionKey(short_hash(session.as_str().as_bytes()))
     }
 
     /// Its digits.
@@ -240,6 +238,14 @@ impl Host {
 /// Whether an address is one of content that the host keeps.
 pub(crate) fn is_kept(uri: &Uri) -> bool {
     ContentAddress::read(uri).is_some()
+}
+
+/// Half of a SHA-256, in hex digits: enough of a name, and good as one of a
+/// file.
+pub fn short_hash(bytes: &[u8]) -> String {
+    let mut digits = hash(bytes);
+    digits.truncate(KEY);
+    digits
 }
 
 fn hash(bytes: &[u8]) -> String {

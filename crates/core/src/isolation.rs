@@ -164,12 +164,7 @@ impl Host {
                 self.open_agent(session, out);
             }
             Err(failure) => {
-                let error = ErrorInfo {
-                    error_type: "worktree".to_owned(),
-                    message: failure.to_string(),
-                    stack: None,
-                    meta: None,
-                };
+                let error = ErrorInfo::new("worktree", failure.to_string());
                 let failed = SessionAction::CreationFailed(CreationFailed { error });
                 self.originate(session, failed, out);
                 self.sync_session(session, out);

@@ -58,12 +58,7 @@ impl Host {
 
 fn stopped(message: &str) -> ErrorPart {
     ErrorPart {
-        error: ErrorInfo {
-            error_type: "hostStopped".to_owned(),
-            message: message.to_owned(),
-            stack: None,
-            meta: None,
-        },
+        error: ErrorInfo::new("hostStopped", message),
         resumable: None,
     }
 }

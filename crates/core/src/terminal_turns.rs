@@ -9,10 +9,7 @@ use agenthost_protocol::chat::{
 };
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::{ToolCallId, TurnId};
-use agenthost_protocol::list::List;
-use agenthost_protocol::terminal::{
-    TerminalClaim, TerminalLifecycle, TerminalSessionClaim, TerminalState,
-};
+use agenthost_protocol::terminal::{TerminalClaim, TerminalSessionClaim, TerminalState};
 use agenthost_protocol::uri::Uri;
 
 use crate::command_report::{COMMAND_COLS, COMMAND_ROWS, CommandReport};
@@ -72,12 +69,7 @@ impl Host {
     ) {
         if line.0.is_empty() {
             let message = format!("there is no command after `{PREFIX}`");
-            let error = ErrorInfo {
-                error_type: "emptyCommand".to_owned(),
-                message,
-                stack: None,
-                meta: None,
-            };
+            let error = ErrorInfo::new("emptyCommand", message);
             let resumable = None;
             let part = ErrorPart { error, resumable };
             self.end_turn(env, chat, turn, Some(part), out);
@@ -113,21 +105,18 @@ impl Host {
         for action in call {
             self.originate(chat, action, out);
         }
+        let claim = TerminalClaim::Session(TerminalSessionClaim {
+            session: session.clone(),
+            chat: chat.clone(),
+            turn_id: Some(turn.clone()),
+            tool_call_id: Some(target.tool_call_id.clone()),
+        });
         let state = TerminalState {
-            title: line.title(),
             cwd: directory.clone(),
             cols: Some(COMMAND_COLS),
             rows: Some(COMMAND_ROWS),
-            content: List::new(),
-            lifecycle: TerminalLifecycle::Running,
-            claim: TerminalClaim::Session(TerminalSessionClaim {
-                session: session.clone(),
-                chat: chat.clone(),
-                turn_id: Some(turn.clone()),
-                tool_call_id: Some(target.tool_call_id.clone()),
-            }),
-            supports_command_detection: None,
             is_pty: Some(true),
+            ..TerminalState::new(line.title(), claim)
         };
         self.create(&terminal, Some(&session), state.into(), out);
         let run = Run {

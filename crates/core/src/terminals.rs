@@ -5,7 +5,6 @@
 
 use agenthost_protocol::action::ActionOrigin;
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::list::List;
 use agenthost_protocol::root::{RootAction, TerminalsChanged};
 use agenthost_protocol::terminal::{
     CreateTerminalParams, TerminalAction, TerminalClaim, TerminalExit, TerminalInfo, TerminalInput,
@@ -118,16 +117,13 @@ impl Host {
         let (cols, rows) = (size(params.cols, COLS)?, size(params.rows, ROWS)?);
         let directory = params.cwd.or(home);
         let title = params.name.unwrap_or_else(|| "Terminal".to_owned());
+        let title: String = title.chars().take(200).collect();
         let state = TerminalState {
-            title: title.chars().take(200).collect(),
             cwd: directory.clone(),
             cols: Some(cols),
             rows: Some(rows),
-            content: List::new(),
-            lifecycle: TerminalLifecycle::Running,
-            claim: params.claim,
-            supports_command_detection: None,
             is_pty: Some(true),
+            ..TerminalState::new(title, params.claim)
         };
         self.create(&terminal, session.as_ref(), state.into(), out);
         self.list_terminal(&terminal, out);

@@ -139,12 +139,7 @@ impl Host {
                     meta: None,
                 });
                 self.originate(chat, started, out);
-                let error = ErrorInfo {
-                    error_type: "messageRefused".to_owned(),
-                    message: refusal.to_string(),
-                    stack: None,
-                    meta: None,
-                };
+                let error = ErrorInfo::new("messageRefused", refusal.to_string());
                 let resumable = None;
                 self.end_turn(
                     env,

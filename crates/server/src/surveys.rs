@@ -126,6 +126,10 @@ impl Surveys {
     /// Keeps what a turn does until it is known how the files were before. What
     /// need not wait comes back.
     pub(crate) fn hold(&mut self, effect: Effect) -> Option<Effect> {
+        // Mostly nothing waits.
+        if self.held.is_empty() {
+            return Some(effect);
+        }
         let place = match &effect {
             Effect::Agent {
                 session, command, ..

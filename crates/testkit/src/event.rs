@@ -159,12 +159,7 @@ fn command(name: &str) -> SlashCommand {
 }
 
 fn error(message: &str) -> ErrorInfo {
-    ErrorInfo {
-        error_type: "test".to_owned(),
-        message: message.to_owned(),
-        stack: None,
-        meta: None,
-    }
+    ErrorInfo::new("test", message)
 }
 
 /// The first word, and what comes after it.

@@ -261,12 +261,7 @@ impl Play {
             _ => match event(&self.place, line) {
                 Ok(event) => self.events.send(event).await?,
                 Err(problem) => {
-                    let error = ErrorInfo {
-                        error_type: "script".to_owned(),
-                        message: format!("can't be read: {problem}"),
-                        stack: None,
-                        meta: None,
-                    };
+                    let error = ErrorInfo::new("script", format!("can't be read: {problem}"));
                     let resumable = None;
                     self.end(Some(ErrorPart { error, resumable })).await?;
                     return Ok(Went::Over);

@@ -12,6 +12,7 @@ mod content;
 mod error;
 mod git;
 mod marks;
+mod names;
 mod operate;
 mod put_back;
 mod repository;
@@ -29,10 +30,10 @@ use std::time::Duration;
 
 use agenthost_core::{
     ChangeOperation, Comparison, Mark, Marked, Moment, Operated, SessionKey, Span, Standing,
+    short_hash,
 };
 use agenthost_protocol::common::ChangesSummary;
 use agenthost_protocol::uri::Uri;
-use sha2::{Digest, Sha256};
 
 use crate::address::path_of;
 use compare::summarize;
@@ -138,7 +139,7 @@ impl Changes {
             known = true;
             files.extend(compare::since(repository, &span.from, &from, &to)?);
             if span.to == Moment::Now {
-                large.extend(content::large(repository)?);
+                large.extend(content::large(repository, &repository.now()?.left_out));
             }
         }
         if !known {
@@ -148,7 +149,7 @@ impl Changes {
         files.extend(large);
         Ok(Comparison {
             files,
-            standing: standing(&repositories, |_| None)?,
+            standing: standing(&repositories)?,
         })
     }
 
@@ -194,9 +195,11 @@ impl Changes {
         let known: BTreeSet<_> = sessions.iter().map(SessionKey::as_str).collect();
         for entry in entries {
             let entry = entry?;
-            let name = entry.file_name();
-            let name = name.to_str().unwrap_or(WORKTREES);
-            if name != WORKTREES && !known.contains(name) {
+            // What has another kind of name is not ours.
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            if name != WORKTREES && !known.contains(name.as_str()) {
                 std::fs::remove_dir_all(entry.path())?;
             }
         }
@@ -258,7 +261,7 @@ impl Kept {
         };
         for repository in &repositories {
             if marks.get(repository).is_none() {
-                marks.insert(repository, tree::take(repository)?);
+                marks.insert(repository, repository.now()?.tree.clone());
             }
         }
         self.write(mark, &marks)?;
@@ -280,7 +283,7 @@ impl Kept {
         };
         let chat = chat_began.map(since).transpose()?.flatten();
         Ok(Marked {
-            standing: Some(standing(&repositories, |primary| marks.get(primary))?),
+            standing: Some(standing(&repositories)?),
             session: since(&Mark::Start)?,
             chat,
         })
@@ -328,7 +331,7 @@ impl Kept {
         moment: &Moment,
     ) -> Result<Option<String>, ChangesError> {
         match moment {
-            Moment::Now => tree::take(repository).map(Some),
+            Moment::Now => Ok(Some(repository.now()?.tree.clone())),
             Moment::Committed => repository.committed().map(Some),
             Moment::BranchPoint => standing::branch_point(repository).map(Some),
             Moment::Marked(mark) => {
@@ -347,24 +350,11 @@ impl Kept {
     }
 }
 
-/// What is known of the primary folder, and of its tree.
-fn standing<'a>(
-    repositories: &[Repository],
-    now: impl Fn(&Repository) -> Option<&'a str>,
-) -> Result<Standing, ChangesError> {
+/// What is known of the primary folder.
+fn standing(repositories: &[Repository]) -> Result<Standing, ChangesError> {
     let primary = repositories.first();
-    let git = primary.map(|primary| standing::of(primary, now(primary)));
-    let git = git.transpose()?.flatten();
+    let git = primary.map(standing::of).transpose()?.flatten();
     Ok(Standing { git })
-}
-
-/// Half of a SHA-256, in hexadecimal digits.
-fn short_hash(bytes: &[u8]) -> String {
-    let hash = Sha256::digest(bytes);
-    hash.iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }
 
 /// A name for a folder that can be a name of a file.

@@ -9,10 +9,9 @@ use agenthost_core::{COMMAND_COLS, COMMAND_ROWS, CommandLine, CommandReport, Ter
 use agenthost_protocol::chat::{ConfirmationOption, ConfirmationOptionKind, ErrorPart};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::{ConfirmationOptionId, ToolCallId, TurnId};
-use agenthost_protocol::list::List;
 use agenthost_protocol::terminal::{
-    TerminalAction, TerminalClaim, TerminalCwdChanged, TerminalExited, TerminalLifecycle,
-    TerminalSessionClaim, TerminalState, TerminalTitleChanged,
+    TerminalAction, TerminalClaim, TerminalCwdChanged, TerminalExited, TerminalSessionClaim,
+    TerminalState, TerminalTitleChanged,
 };
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::{Program, TerminalStart, path_of};
@@ -166,21 +165,18 @@ impl Turn {
         call: &ToolCallId,
         report: &CommandReport,
     ) -> Result<(), HostGone> {
+        let claim = TerminalClaim::Session(TerminalSessionClaim {
+            session: self.session.clone(),
+            chat: self.chat.clone(),
+            turn_id: Some(self.turn.clone()),
+            tool_call_id: Some(call.clone()),
+        });
         let state = TerminalState {
-            title: report.line.title(),
             cwd: self.directory.clone(),
             cols: Some(COMMAND_COLS),
             rows: Some(COMMAND_ROWS),
-            content: List::new(),
-            lifecycle: TerminalLifecycle::Running,
-            claim: TerminalClaim::Session(TerminalSessionClaim {
-                session: self.session.clone(),
-                chat: self.chat.clone(),
-                turn_id: Some(self.turn.clone()),
-                tool_call_id: Some(call.clone()),
-            }),
-            supports_command_detection: None,
             is_pty: Some(true),
+            ..TerminalState::new(report.line.title(), claim)
         };
         let opened = AgentEvent::TerminalOpened {
             terminal: report.terminal.clone(),
@@ -283,12 +279,7 @@ fn options() -> Vec<ConfirmationOption> {
 
 fn failure(kind: &str, message: &str) -> ErrorPart {
     ErrorPart {
-        error: ErrorInfo {
-            error_type: kind.to_owned(),
-            message: message.to_owned(),
-            stack: None,
-            meta: None,
-        },
+        error: ErrorInfo::new(kind, message),
         resumable: None,
     }
 }

@@ -23,7 +23,8 @@ async fn start(directory: &Path) -> Server {
     serve(config).await.unwrap()
 }
 
-async fn connect(directory: &Path, name: &str) -> Client {
+/// Connects to the host of a directory.
+pub(crate) async fn connect(directory: &Path, name: &str) -> Client {
     let hello = Hello {
         client_id: ClientId::from(name),
         info: Implementation {

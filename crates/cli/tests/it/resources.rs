@@ -3,14 +3,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use agenthost_client::{Address, Client, ClientError, Hello, Resources, Update};
+use agenthost_client::{Client, ClientError, Resources, Update};
 use agenthost_protocol::action::{Action, ReceivedAction};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatAction;
-use agenthost_protocol::connection::Implementation;
-use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::resource::{
     ContentEncoding, ResourceReadParams, ResourceReadResult, ResourceRequestParams,
     ResourceResolveParams, ResourceWriteParams,
@@ -19,10 +17,11 @@ use agenthost_protocol::rpc::{Empty, ErrorCode, RpcError};
 use agenthost_protocol::session::{CreateSessionParams, DisposeSessionParams};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{self, Json, Wire};
-use agenthost_server::{HOST_FILE, ServeError, Server, ServerConfig, serve};
-use agenthost_store::StoreError;
+use agenthost_server::{Server, ServerConfig, serve};
 use agenthost_testkit::ScriptedAgent;
 use serde_json::json;
+
+use crate::coming_back::connect;
 
 const SESSION: &str = "ahp-session:/s1";
 
@@ -58,32 +57,7 @@ fn read<T: Wire>(json: Json) -> T {
 async fn start(directory: &Path, agent: &ScriptedAgent) -> Server {
     let mut config = ServerConfig::new(directory);
     config.agents = vec![Arc::new(agent.clone())];
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
-        match serve(config.clone()).await {
-            // A process that another test is about to start may have the lock
-            // of the last host for a moment, as everything that was open.
-            Err(ServeError::Store(StoreError::InUse { .. })) if Instant::now() < deadline => {
-                tokio::task::yield_now().await;
-            }
-            started => return started.unwrap(),
-        }
-    }
-}
-
-async fn connect(directory: &Path, name: &str) -> Client {
-    let hello = Hello {
-        client_id: ClientId::from(name),
-        info: Implementation {
-            name: name.to_owned(),
-            version: None,
-            title: None,
-        },
-        subscriptions: Vec::new(),
-        patience: Duration::from_secs(60),
-    };
-    let address = Address::ReadyFile(directory.join(HOST_FILE));
-    Client::connect(&address, hello).await.unwrap()
+    serve(config).await.unwrap()
 }
 
 /// A session that is ready, and its chat, both followed.

@@ -74,9 +74,6 @@ impl Host {
     ) {
         let all: Vec<_> = self.changesets_of(session).collect();
         let concerned = |channel: &Uri| {
-            let live = self
-                .span(channel)
-                .is_some_and(|span| span.to == Moment::Now);
             let of_ended = match View::read(channel) {
                 Some((_, View::Turn(turn))) => Some(&turn) == ended,
                 Some((_, View::Between(one, other))) => {
@@ -84,7 +81,7 @@ impl Host {
                 }
                 _ => false,
             };
-            self.is_watched(channel) && (live || of_ended)
+            self.is_watched(channel) && (self.is_live(channel) || of_ended)
         };
         let all: Vec<_> = all.into_iter().filter(concerned).collect();
         for channel in all {
@@ -119,20 +116,13 @@ impl Host {
     /// While somebody watches files that may still change, they are looked at
     /// again: soon while a turn runs, and else ever less often.
     fn plan_next_look(&mut self, channel: &Uri, changed: bool, out: &mut Effects) {
-        let live = self
-            .span(channel)
-            .is_some_and(|span| span.to == Moment::Now);
-        if !live || !self.is_watched(channel) {
+        if !self.is_live(channel) || !self.is_watched(channel) {
             self.looking.remove(channel);
             return;
         }
-        let session = self
+        let busy = self
             .owner(channel)
-            .and_then(|owner| self.sessions.get(owner));
-        let busy = session.is_some_and(|session| {
-            let status = session.metadata.status;
-            status.contains(SessionStatus::IN_PROGRESS)
-        });
+            .is_some_and(|session| self.is_busy(session));
         let Some(looking) = self.looking.get_mut(channel) else {
             return;
         };
@@ -158,6 +148,21 @@ impl Host {
         } else {
             self.looking.remove(channel);
         }
+    }
+
+    /// Whether what a changeset shows can still change.
+    fn is_live(&self, channel: &Uri) -> bool {
+        let span = self.span(channel);
+        span.is_some_and(|span| span.to == Moment::Now)
+    }
+
+    /// Whether a turn runs in a session.
+    pub(super) fn is_busy(&self, session: &Uri) -> bool {
+        let listed = self.sessions.get(session);
+        listed.is_some_and(|listed| {
+            let status = listed.metadata.status;
+            status.contains(SessionStatus::IN_PROGRESS)
+        })
     }
 
     pub(super) fn is_ready(&self, channel: &Uri) -> bool {

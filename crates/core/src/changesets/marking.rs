@@ -46,14 +46,21 @@ impl Host {
     }
 
     fn first_turn(&self, chat: &Uri) -> Option<TurnOf> {
-        let state = self.chat(chat)?;
-        let ended = state.turns.items().map(|turn| &turn.id);
-        let active = state.active_turn.iter().map(|turn| &turn.id);
-        let first = self.earlier(chat).iter().chain(ended).chain(active).next();
+        let first = self.turn_ids(chat).next()?;
         Some(TurnOf {
             chat: chat.clone(),
-            turn: first?.clone(),
+            turn: first.clone(),
         })
+    }
+
+    /// All turns of a chat, the oldest first.
+    pub(super) fn turn_ids(&self, chat: &Uri) -> impl Iterator<Item = &TurnId> {
+        let state = self.chat(chat).into_iter();
+        let here = state.flat_map(|chat| {
+            let ended = chat.turns.items().map(|turn| &turn.id);
+            ended.chain(chat.active_turn.iter().map(|turn| &turn.id))
+        });
+        self.earlier(chat).iter().chain(here)
     }
 
     /// A session is gone: nothing is remembered of its files.

@@ -6,7 +6,7 @@ use agenthost_protocol::changeset::{
     ChangesetState, InvokeChangesetOperationParams,
 };
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::common::{ErrorInfo, SessionStatus};
+use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::OperationId;
 use agenthost_protocol::rpc::RequestId;
 use agenthost_protocol::text::MaybeMarkdown;
@@ -246,11 +246,7 @@ impl Host {
             return refuse(format!("operationId: there is no operation `{name}` here"));
         };
         // Pulling files away from under an agent helps nobody.
-        let busy = self.sessions.get(&session).is_some_and(|session| {
-            let status = session.metadata.status;
-            status.contains(SessionStatus::IN_PROGRESS)
-        });
-        if offer.confirmation.is_some() && busy {
+        if offer.confirmation.is_some() && self.is_busy(&session) {
             return Err(Failure::TurnInProgress(session));
         }
         let errand = ChangeOperation {
@@ -350,12 +346,7 @@ impl Host {
 }
 
 fn failed(message: &str) -> ErrorInfo {
-    ErrorInfo {
-        error_type: "operationFailed".to_owned(),
-        message: message.to_owned(),
-        stack: None,
-        meta: None,
-    }
+    ErrorInfo::new("operationFailed", message)
 }
 
 fn has_file(state: &ChangesetState, file: &Uri) -> bool {

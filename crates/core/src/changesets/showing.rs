@@ -27,12 +27,7 @@ impl Host {
         failure: &Failure,
         out: &mut Effects,
     ) -> bool {
-        let error = ErrorInfo {
-            error_type: "changesNotKnown".to_owned(),
-            message: failure.to_string(),
-            stack: None,
-            meta: None,
-        };
+        let error = ErrorInfo::new("changesNotKnown", failure.to_string());
         let (status, error) = (ChangesetStatus::Error, Some(error));
         self.show_status(channel, status, error, out)
     }

@@ -10,9 +10,8 @@ use agenthost_core::Input;
 use agenthost_core::agent::AgentEvent;
 use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::list::List;
 use agenthost_protocol::terminal::{
-    TerminalClaim, TerminalClientClaim, TerminalLifecycle, TerminalSessionClaim, TerminalState,
+    TerminalClaim, TerminalClientClaim, TerminalSessionClaim, TerminalState,
 };
 use agenthost_protocol::uri::Uri;
 
@@ -456,20 +455,9 @@ fn open_terminals(world: &mut World) {
     ];
     for (name, claim) in terminals {
         let terminal = Uri::from(name);
-        let state = TerminalState {
-            title: "x".to_owned(),
-            is_pty: None,
-            cwd: None,
-            cols: None,
-            rows: None,
-            content: List::new(),
-            lifecycle: TerminalLifecycle::Running,
-            claim,
-            supports_command_detection: None,
-        };
         let opened = AgentEvent::TerminalOpened {
             terminal: terminal.clone(),
-            state: Box::new(state),
+            state: Box::new(TerminalState::new("x", claim)),
         };
         let session = uri("s1");
         world.step(Input::Agent {

@@ -3,10 +3,8 @@
 use agenthost_core::agent::AgentEvent;
 use agenthost_core::{CommandLine, Input, TerminalEvent};
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::list::List;
 use agenthost_protocol::terminal::{
-    TerminalClaim, TerminalData, TerminalLifecycle, TerminalPart, TerminalSessionClaim,
-    TerminalState,
+    TerminalClaim, TerminalData, TerminalPart, TerminalSessionClaim, TerminalState,
 };
 use expect_test::expect;
 
@@ -331,15 +329,8 @@ fn a_terminal_of_an_agent_can_be_typed_into() {
     let opened = AgentEvent::TerminalOpened {
         terminal: uri("ahp-terminal:/agents"),
         state: Box::new(TerminalState {
-            title: "make".to_owned(),
-            cwd: None,
-            cols: None,
-            rows: None,
-            content: List::new(),
-            lifecycle: TerminalLifecycle::Running,
-            claim,
-            supports_command_detection: None,
             is_pty: Some(true),
+            ..TerminalState::new("make", claim)
         }),
     };
     world.step(Input::Agent {

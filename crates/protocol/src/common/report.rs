@@ -16,6 +16,18 @@ pub struct ErrorInfo {
     pub meta: Option<Meta>,
 }
 
+impl ErrorInfo {
+    /// An error of a kind, in words.
+    pub fn new(kind: &str, message: impl Into<String>) -> Self {
+        ErrorInfo {
+            error_type: kind.to_owned(),
+            message: message.into(),
+            stack: None,
+            meta: None,
+        }
+    }
+}
+
 /// What a turn, or a run, cost.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct UsageInfo {

@@ -32,6 +32,23 @@ pub struct TerminalState {
     pub is_pty: Option<bool>,
 }
 
+impl TerminalState {
+    /// A terminal that has just begun, with nothing written to it yet.
+    pub fn new(title: impl Into<String>, claim: TerminalClaim) -> Self {
+        TerminalState {
+            title: title.into(),
+            cwd: None,
+            cols: None,
+            rows: None,
+            content: List::new(),
+            lifecycle: TerminalLifecycle::Running,
+            claim,
+            supports_command_detection: None,
+            is_pty: None,
+        }
+    }
+}
+
 /// What the host's list of terminals shows of a terminal.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalInfo {

@@ -4,7 +4,7 @@ use agenthost_core::Moment;
 use agenthost_protocol::common::ChangesSummary;
 
 use super::repository::Repository;
-use super::{ChangesError, tree};
+use super::{ChangesError, names, tree};
 
 /// Most files in one answer.
 const FILES: usize = 3_000;
@@ -104,36 +104,21 @@ pub(super) fn since_commit(
 }
 
 /// Which of some names ignore files name, and the user's git does not track.
-fn ignored(repository: &Repository, names: &[u8]) -> Result<Vec<u8>, ChangesError> {
+fn ignored(repository: &Repository, names: &[u8]) -> Result<Vec<Vec<u8>>, ChangesError> {
     let Some(real) = repository.real.as_ref().filter(|_| !names.is_empty()) else {
         return Ok(Vec::new());
     };
     // This command refuses to take names as they are. With this in front of
     // them they mean nothing else.
-    let each = |names: &[u8]| -> Vec<Vec<u8>> {
-        let names = names.split(|byte| *byte == 0);
-        names
-            .filter(|name| !name.is_empty())
-            .map(<[u8]>::to_vec)
-            .collect()
-    };
-    let mut input = Vec::new();
-    for name in each(names) {
-        input.extend_from_slice(b"./");
-        input.extend_from_slice(&name);
-        input.push(0);
-    }
+    let plain = names::split(names).map(|name| [b"./", name].concat());
     let git = real.at(&repository.top).with("GIT_LITERAL_PATHSPECS", "0");
-    let answer = git.run(["check-ignore", "-z", "--stdin"], &input)?;
+    let answer = git.run(["check-ignore", "-z", "--stdin"], &names::join(plain))?;
     if answer.said_no {
         return Ok(Vec::new());
     }
-    let mut ignored = Vec::new();
-    for name in each(&answer.succeeded()?) {
-        ignored.extend_from_slice(name.strip_prefix(b"./").unwrap_or(&name));
-        ignored.push(0);
-    }
-    Ok(ignored)
+    let ignored = answer.succeeded()?;
+    let ignored = names::split(&ignored).map(|name| name.strip_prefix(b"./").unwrap_or(name));
+    Ok(ignored.map(<[u8]>::to_vec).collect())
 }
 
 /// Has git compare two trees, as far as the folder goes.
@@ -143,12 +128,9 @@ pub(super) fn diff_tree(
     from: &str,
     to: &str,
 ) -> Result<Vec<u8>, ChangesError> {
-    let scope = repository.scope();
     let plain = ["diff-tree", "-r", "--no-ext-diff", "--no-textconv"];
-    let trees = [from, to, "--"];
-    let arguments = plain.iter().chain(how).chain(&trees);
-    let arguments = arguments.map(AsRef::as_ref);
-    repository.shadow.ask(arguments.chain([scope.as_os_str()]))
+    let arguments = [plain.as_slice(), how, &[from, to]].concat();
+    repository.ask_in_scope(&repository.shadow, &arguments)
 }
 
 /// Reads what git lists: first what each file is, then its lines.

@@ -13,7 +13,7 @@ use agenthost_protocol::wire::Json;
 use super::compare::{Difference, Side};
 use super::git::Git;
 use super::repository::Repository;
-use super::{Changes, ChangesError, LOOKING, tree};
+use super::{Changes, ChangesError, LOOKING};
 use crate::address::{escape, uri_of_raw};
 use crate::files::{FileError, LARGEST, encode};
 
@@ -63,8 +63,7 @@ pub(super) fn describe(
 
 /// Files that changed and are too large to be kept: that they are there, and
 /// where, is all that is shown.
-pub(super) fn large(repository: &Repository) -> Result<Vec<ChangesetFile>, ChangesError> {
-    let names = tree::too_large(repository)?;
+pub(super) fn large(repository: &Repository, names: &BTreeSet<Vec<u8>>) -> Vec<ChangesetFile> {
     let file = |name: &Vec<u8>| {
         let path = repository.path(name);
         let uri = uri_of_raw(&path);
@@ -87,7 +86,7 @@ pub(super) fn large(repository: &Repository) -> Result<Vec<ChangesetFile>, Chang
             meta: Some(Box::new(meta.into_iter().collect())),
         }
     };
-    Ok(names.iter().map(file).collect())
+    names.iter().map(file).collect()
 }
 
 /// Says so if it is another kind of file than before.

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-use agenthost_core::{Mark, TurnOf};
+use agenthost_core::{Mark, TurnOf, short_hash};
 
 use super::git::Git;
 use super::repository::Repository;
-use super::{ChangesError, Kept, LOOKING, short_hash};
+use super::{ChangesError, Kept, LOOKING};
 
 /// So many bytes of loose objects are a lot.
 const MUCH: u64 = 128 * 1024 * 1024;
@@ -44,9 +44,8 @@ impl Marks {
     fn all(directory: &Path) -> Result<BTreeSet<String>, ChangesError> {
         let mut trees = BTreeSet::new();
         for entry in std::fs::read_dir(directory)? {
-            let text = std::fs::read_to_string(entry?.path())?;
-            let lines = text.lines().filter_map(|line| line.split_once(' '));
-            trees.extend(lines.map(|(_, tree)| tree.to_owned()));
+            let marks = Marks::parse(&std::fs::read_to_string(entry?.path())?);
+            trees.extend(marks.trees.into_values());
         }
         Ok(trees)
     }
@@ -57,11 +56,15 @@ impl Marks {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             text => text?,
         };
+        Ok(Some(Marks::parse(&text)))
+    }
+
+    fn parse(text: &str) -> Self {
         let lines = text.lines().filter_map(|line| line.split_once(' '));
         let trees = lines.map(|(key, tree)| (key.to_owned(), tree.to_owned()));
-        Ok(Some(Marks {
+        Marks {
             trees: trees.collect(),
-        }))
+        }
     }
 }
 

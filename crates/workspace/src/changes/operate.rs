@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use agenthost_core::{ChangeOperation, Moment, Operated, Operation};
+use agenthost_core::{ChangeOperation, GitStanding, Moment, Operated, Operation};
 use agenthost_protocol::changeset::ChangesetOperationFollowUp;
 use agenthost_protocol::common::ContentRef;
 use agenthost_protocol::uri::Uri;
@@ -14,7 +14,8 @@ use super::compare::Difference;
 use super::git::{Answered, Git};
 use super::put_back::{Plan, put_back};
 use super::repository::Repository;
-use super::{ChangesError, Kept, OPERATING, compare, standing, tree};
+use super::tree::Taken;
+use super::{ChangesError, Kept, OPERATING, compare, standing};
 use crate::address::{path_of, uri_of_raw};
 use crate::files::LARGEST;
 
@@ -73,7 +74,7 @@ fn stage(repositories: &[Repository], wanted: &ChangeOperation) -> Result<Operat
 fn commit(repositories: &[Repository], wanted: &ChangeOperation) -> Result<Operated, ChangesError> {
     let mut commits = Vec::new();
     for repository in repositories.iter().filter(|one| one.real.is_some()) {
-        let standing = standing::of(repository, None)?.unwrap_or_default();
+        let standing = standing::of(repository)?.unwrap_or_default();
         if let Some(under_way) = standing.under_way {
             return refused(format!("{under_way} is under way: finish it first"));
         }
@@ -141,19 +142,19 @@ fn undo(
         let Some(from) = kept.tree(repository, &wanted.span.from)? else {
             continue;
         };
-        let now = tree::take(repository)?;
-        let to = match (wanted.operation, &wanted.span.to) {
-            (Operation::Restore, _) | (_, Moment::Now) => Some(now.clone()),
-            (_, moment) => kept.tree(repository, moment)?,
+        let to = match wanted.operation {
+            Operation::Restore => &Moment::Now,
+            _ => &wanted.span.to,
         };
-        let Some(to) = to else {
+        let Some(to) = kept.tree(repository, to)? else {
             continue;
         };
         let mut differences = compare::since(repository, &wanted.span.from, &from, &to)?;
         differences.retain(|difference| concerns(repository, difference, wanted));
-        check_unchanged(repository, &to, &now, &differences)?;
-        large += tree::too_large(repository)?.len();
-        plans.push(Plan::new(repository, from, now, &differences));
+        let now = repository.now()?;
+        check_unchanged(repository, &to, now, &differences)?;
+        large += now.left_out.len();
+        plans.push(Plan::new(repository, from, now.tree.clone(), &differences));
     }
     if plans.is_empty() {
         return Err(kept.unmarked());
@@ -188,16 +189,15 @@ fn concerns(repository: &Repository, difference: &Difference, wanted: &ChangeOpe
 fn check_unchanged(
     repository: &Repository,
     to: &str,
-    now: &str,
+    now: &Taken,
     differences: &[Difference],
 ) -> Result<(), ChangesError> {
-    let since = compare::trees(repository, to, now)?;
-    let left_out = tree::too_large(repository)?;
+    let since = compare::trees(repository, to, &now.tree)?;
     let sides = since
         .iter()
         .flat_map(|one| one.before.iter().chain(&one.after));
     let since: BTreeSet<_> = sides.map(|side| side.name.as_slice()).collect();
-    let touched = |name: &[u8]| since.contains(name) || left_out.contains(name);
+    let touched = |name: &[u8]| since.contains(name) || now.left_out.contains(name);
     for difference in differences {
         let sides = difference.before.iter().chain(&difference.after);
         for side in sides {
@@ -265,8 +265,7 @@ struct Origin {
     base: String,
 }
 
-fn origin(repository: &Repository) -> Result<Origin, ChangesError> {
-    let standing = standing::of(repository, None)?.unwrap_or_default();
+fn origin(repository: &Repository, standing: GitStanding) -> Result<Origin, ChangesError> {
     let folder = standing.worktree_of.as_ref().and_then(path_of);
     let (Some(folder), Some(branch), Some(base)) = (folder, standing.branch, standing.base) else {
         return refused("this session has no worktree of its own, or its branch is gone");
@@ -285,7 +284,8 @@ fn apply(
     repository: &Repository,
     wanted: &ChangeOperation,
 ) -> Result<Operated, ChangesError> {
-    let origin = origin(repository)?;
+    let standing = standing::of(repository)?.unwrap_or_default();
+    let origin = origin(repository, standing)?;
     let Some((from, to)) = kept.ends(repository, &wanted.span)? else {
         return Err(kept.unmarked());
     };
@@ -300,7 +300,7 @@ fn apply(
 
 /// Merges the branch of the worktree where its base is checked out.
 fn merge(repository: &Repository) -> Result<Operated, ChangesError> {
-    let standing = standing::of(repository, None)?.unwrap_or_default();
+    let standing = standing::of(repository)?.unwrap_or_default();
     if standing.uncommitted > 0 {
         return refused("there are changes that are not committed: commit them first");
     }
@@ -308,7 +308,7 @@ fn merge(repository: &Repository) -> Result<Operated, ChangesError> {
         folder,
         branch,
         base,
-    } = origin(repository)?;
+    } = origin(repository, standing)?;
     let git_dir = PathBuf::from(folder.line(["rev-parse", "--absolute-git-dir"])?);
     if let Some(what) = standing::under_way(&git_dir) {
         return refused(format!(

@@ -7,9 +7,9 @@ use std::path::Path;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use super::ChangesError;
 use super::compare::{Difference, Side};
 use super::repository::Repository;
+use super::{ChangesError, names};
 use crate::address::uri_of_raw;
 
 /// Files of one folder that are to become what they were.
@@ -81,7 +81,7 @@ impl<'a> Plan<'a> {
             .maybe(["rev-parse", "--quiet", "--verify", "HEAD"])?
             .is_some();
         let (files, list) = ("--pathspec-from-file=-", "--pathspec-file-nul");
-        let names = null_separated(self.before.union(&self.after));
+        let names = names::join(self.before.union(&self.after));
         if names.is_empty() {
             return Ok(());
         }
@@ -138,15 +138,15 @@ fn count_files(folder: &Path) -> Result<usize, ChangesError> {
 fn check_out(
     repository: &Repository,
     tree: &str,
-    names: &BTreeSet<Vec<u8>>,
+    files: &BTreeSet<Vec<u8>>,
 ) -> Result<(), ChangesError> {
-    if names.is_empty() {
+    if files.is_empty() {
         return Ok(());
     }
     let index = repository.index.with_extension("restore");
     let git = repository.shadow.clone().with("GIT_INDEX_FILE", &index);
     git.ask(["read-tree", tree])?;
-    let list = null_separated(names.iter());
+    let list = names::join(files);
     let done = git.run(["checkout-index", "--force", "-z", "--stdin"], &list)?;
     std::fs::remove_file(&index)?;
     done.succeeded().map(drop)
@@ -176,16 +176,6 @@ fn remove<'n>(
         }
     }
     Ok(())
-}
-
-/// Names as git reads them.
-fn null_separated<'n>(names: impl Iterator<Item = &'n Vec<u8>>) -> Vec<u8> {
-    let mut list = Vec::new();
-    for name in names {
-        list.extend_from_slice(name);
-        list.push(0);
-    }
-    list
 }
 
 fn is_gone(kind: ErrorKind) -> bool {

@@ -1,10 +1,12 @@
 //! The repository that a folder is in, seen so that nothing of it changes.
 
+use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::git::Git;
+use super::tree::{self, Taken};
 use super::{ChangesError, folder_key};
 
 /// A folder and the repository it is in: the user's, or ours if there is none.
@@ -28,6 +30,8 @@ pub(super) struct Repository {
     pub(super) real_index: Option<PathBuf>,
     /// Where the user's repository keeps what is about it.
     pub(super) git_dir: Option<PathBuf>,
+    /// What is in the folder, once somebody has looked.
+    now: OnceCell<Taken>,
 }
 
 impl Repository {
@@ -54,6 +58,7 @@ impl Repository {
                 index,
                 real_index: None,
                 git_dir: None,
+                now: OnceCell::new(),
             });
         };
         let ours = our_repository(&git, kept, &found.format, Some(&found.objects))?;
@@ -73,6 +78,7 @@ impl Repository {
             index,
             real_index: Some(found.index),
             git_dir: Some(found.git_dir),
+            now: OnceCell::new(),
         })
     }
 
@@ -99,8 +105,29 @@ impl Repository {
         Ok(String::from_utf8_lossy(&tree).trim().to_owned())
     }
 
+    /// What is in the folder now. Looked at once: for whoever opened this, now
+    /// is one moment.
+    pub(super) fn now(&self) -> Result<&Taken, ChangesError> {
+        if let Some(taken) = self.now.get() {
+            return Ok(taken);
+        }
+        let taken = tree::take(self)?;
+        Ok(self.now.get_or_init(|| taken))
+    }
+
+    /// Asks something about what is in the folder.
+    pub(super) fn ask_in_scope(
+        &self,
+        git: &Git,
+        arguments: &[&str],
+    ) -> Result<Vec<u8>, ChangesError> {
+        let scope = self.scope();
+        let arguments = arguments.iter().map(AsRef::as_ref);
+        git.ask(arguments.chain(["--".as_ref(), scope.as_os_str()]))
+    }
+
     /// The folder as an argument that names paths.
-    pub(super) fn scope(&self) -> OsString {
+    fn scope(&self) -> OsString {
         if self.prefix.is_empty() {
             return OsString::from(".");
         }

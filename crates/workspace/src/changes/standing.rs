@@ -6,7 +6,7 @@ use agenthost_core::GitStanding;
 
 use super::ChangesError;
 use super::repository::Repository;
-use super::{compare, tree, worktrees};
+use super::{compare, worktrees};
 
 /// What is under way in a repository, by the file that says so.
 const UNDER_WAY: &[(&str, &str)] = &[
@@ -18,12 +18,8 @@ const UNDER_WAY: &[(&str, &str)] = &[
     ("BISECT_LOG", "a bisection"),
 ];
 
-/// What git says; none if the folder is in no repository of the user. The tree
-/// of now is given if it is known.
-pub(super) fn of(
-    repository: &Repository,
-    now: Option<&str>,
-) -> Result<Option<GitStanding>, ChangesError> {
+/// What git says; none if the folder is in no repository of the user.
+pub(super) fn of(repository: &Repository) -> Result<Option<GitStanding>, ChangesError> {
     let (Some(_), Some(git_dir)) = (&repository.real, &repository.git_dir) else {
         return Ok(None);
     };
@@ -47,11 +43,8 @@ pub(super) fn of(
     let mut count = || counts.next().and_then(|count| count.parse().ok());
     let (incoming, outgoing) = (count(), count());
     let committed = repository.committed()?;
-    let now = match now {
-        Some(now) => now.to_owned(),
-        None => tree::take(repository)?,
-    };
-    let uncommitted = compare::since_commit(repository, &committed, &now)?.len() as u64;
+    let now = &repository.now()?.tree;
+    let uncommitted = compare::since_commit(repository, &committed, now)?.len() as u64;
     Ok(Some(GitStanding {
         base: base(repository, branch.as_deref())?,
         branch,

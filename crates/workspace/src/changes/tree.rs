@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use ignore::WalkBuilder;
 
-use super::ChangesError;
 use super::git::Git;
 use super::repository::Repository;
+use super::{ChangesError, names};
 use crate::files::LARGEST;
 
 /// Most files that are looked at because they changed.
@@ -27,35 +27,43 @@ const PLAIN_BYTES: u64 = 256 * 1024 * 1024;
 /// How long counting them may take.
 const SIZING: Duration = Duration::from_secs(1);
 
+/// What is in a folder.
+#[derive(Debug)]
+pub(super) struct Taken {
+    /// The tree.
+    pub(super) tree: String,
+    /// Files that changed and are not in it as they are: too large, or not to
+    /// be read.
+    pub(super) left_out: BTreeSet<Vec<u8>>,
+}
+
 /// Writes a tree of what is in the folder now. What ignore files name is left
 /// out, and so are files that are too large or can't be read: those are in the
 /// tree as they were before, if they were.
-pub(super) fn take(repository: &Repository) -> Result<String, ChangesError> {
+pub(super) fn take(repository: &Repository) -> Result<Taken, ChangesError> {
     if repository.real.is_none() && !repository.index.exists() {
         check_size(repository)?;
     }
     unlock(repository)?;
     seed(repository)?;
     let git = &repository.shadow;
-    let (folders, changed): (Vec<_>, Vec<_>) = list(repository, git)?
+    let Listed { changed, left_out } = list(repository, git)?;
+    let (folders, files): (Vec<_>, Vec<_>) = changed
         .into_iter()
         .partition(|name| is_plain_folder(repository, name));
     update(git, &["--force-remove"], &folders)?;
-    update(git, &["--add", "--remove", "--replace"], &changed)?;
-    git.line(["write-tree", "--missing-ok"])
+    update(git, &["--add", "--remove", "--replace"], &files)?;
+    let tree = git.line(["write-tree", "--missing-ok"])?;
+    Ok(Taken { tree, left_out })
 }
 
 fn update(git: &Git, how: &[&str], names: &[Vec<u8>]) -> Result<(), ChangesError> {
     if names.is_empty() {
         return Ok(());
     }
-    let mut input = Vec::new();
-    for name in names {
-        input.extend_from_slice(name);
-        input.push(0);
-    }
     let arguments = ["update-index", "-z"].iter().chain(how).chain(&["--stdin"]);
-    git.run(arguments, &input)?.succeeded().map(drop)
+    let done = git.run(arguments, &names::join(names))?;
+    done.succeeded().map(drop)
 }
 
 /// Whether a folder is where a file was. One with a repository of its own is
@@ -92,13 +100,12 @@ fn check_size(repository: &Repository) -> Result<(), ChangesError> {
 pub(super) fn without(
     repository: &Repository,
     tree: &str,
-    names: &[u8],
+    names: &[Vec<u8>],
 ) -> Result<String, ChangesError> {
     let index = repository.index.with_extension("without");
     let git = repository.shadow.clone().with("GIT_INDEX_FILE", &index);
     git.ask(["read-tree", tree])?;
-    let remove = ["update-index", "-z", "--force-remove", "--stdin"];
-    git.run(remove, names)?.succeeded()?;
+    update(&git, &["--force-remove"], names)?;
     let rest = git.line(["write-tree", "--missing-ok"]);
     std::fs::remove_file(&index)?;
     rest
@@ -128,15 +135,11 @@ fn adopted(repository: &Repository) -> Result<Vec<Vec<u8>>, ChangesError> {
     if std::fs::read_to_string(&noted).is_ok_and(|noted| noted == stamp) {
         return Ok(Vec::new());
     }
-    let scope = repository.scope();
-    let list = |git: &Git| {
-        let arguments = ["ls-files", "-z", "--full-name", "--"].map(AsRef::as_ref);
-        git.ask(arguments.into_iter().chain([scope.as_os_str()]))
-    };
+    let list = |git: &Git| repository.ask_in_scope(git, &["ls-files", "-z", "--full-name"]);
     let theirs = list(&repository.shadow.clone().with("GIT_INDEX_FILE", real))?;
     let ours = list(&repository.shadow)?;
-    let ours: BTreeSet<_> = names(&ours).collect();
-    let missing = names(&theirs).filter(|name| {
+    let ours: BTreeSet<_> = names::split(&ours).collect();
+    let missing = names::split(&theirs).filter(|name| {
         let there = std::fs::symlink_metadata(repository.path(name)).is_ok();
         there && !ours.contains(name)
     });
@@ -166,38 +169,54 @@ fn seed(repository: &Repository) -> Result<(), ChangesError> {
     Ok(())
 }
 
-/// What changed since our index was written, and can be looked at.
-fn list(repository: &Repository, git: &Git) -> Result<BTreeSet<Vec<u8>>, ChangesError> {
-    let scope = repository.scope();
-    let kinds = ["--modified", "--deleted", "--others", "--exclude-standard"];
-    let arguments = ["ls-files", "-z"].iter().chain(&kinds).chain(&["--"]);
-    let arguments = arguments.map(AsRef::as_ref);
-    let listed = git.ask(arguments.chain([scope.as_os_str()]))?;
+/// What changed since our index was written.
+struct Listed {
+    /// What can be looked at.
+    changed: BTreeSet<Vec<u8>>,
+    /// What can't.
+    left_out: BTreeSet<Vec<u8>>,
+}
+
+fn list(repository: &Repository, git: &Git) -> Result<Listed, ChangesError> {
+    let kinds = [
+        "ls-files",
+        "-z",
+        "--modified",
+        "--deleted",
+        "--others",
+        "--exclude-standard",
+    ];
+    let listed = repository.ask_in_scope(git, &kinds)?;
     // What is in conflict anywhere can't be in a tree.
     let unmerged = if repository.prefix.is_empty() {
         Vec::new()
     } else {
         git.ask(["ls-files", "-z", "--unmerged"])?
     };
-    let unmerged = names(&unmerged).filter_map(|entry| {
+    let unmerged = names::split(&unmerged).filter_map(|entry| {
         let name = entry.splitn(2, |byte| *byte == b'\t').nth(1);
         name.map(<[u8]>::to_vec)
     });
-    let adopted = adopted(repository)?;
-    let mut found: BTreeSet<Vec<u8>> = unmerged.collect();
+    let mut changed: BTreeSet<Vec<u8>> = unmerged.collect();
+    let mut left_out = BTreeSet::new();
     let mut bytes = 0;
-    let adopted = adopted.iter().map(Vec::as_slice);
-    for name in names(&listed).chain(adopted) {
+    let adopted = adopted(repository)?;
+    let adopted = adopted.iter().map(|name| (name.as_slice(), false));
+    let listed = names::split(&listed).map(|name| (name, true));
+    for (name, shown) in listed.chain(adopted) {
         // A folder with a repository of its own is not ours to look into.
-        if name.ends_with(b"/") || found.contains(name) {
+        if name.ends_with(b"/") || changed.contains(name) {
             continue;
         }
-        match size(repository, name) {
-            None => continue,
-            Some(size) => bytes += size,
-        }
-        found.insert(name.to_vec());
-        if found.len() > FILES {
+        let Some(size) = size(repository, name) else {
+            if shown {
+                left_out.insert(name.to_vec());
+            }
+            continue;
+        };
+        bytes += size;
+        changed.insert(name.to_vec());
+        if changed.len() > FILES {
             return Err(ChangesError::TooMuch(format!("more than {FILES} files")));
         }
         if bytes > BYTES {
@@ -205,30 +224,7 @@ fn list(repository: &Repository, git: &Git) -> Result<BTreeSet<Vec<u8>>, Changes
             return Err(ChangesError::TooMuch(format!("more than {most} MB")));
         }
     }
-    Ok(found)
-}
-
-/// Files that changed and are in no tree as they are: too large, or not to be
-/// read.
-pub(super) fn too_large(repository: &Repository) -> Result<BTreeSet<Vec<u8>>, ChangesError> {
-    let scope = repository.scope();
-    let kinds = ["--modified", "--others", "--exclude-standard"];
-    let arguments = ["ls-files", "-z"].iter().chain(&kinds).chain(&["--"]);
-    let arguments = arguments.map(AsRef::as_ref);
-    let changed = repository
-        .shadow
-        .ask(arguments.chain([scope.as_os_str()]))?;
-    let left_out = names(&changed).filter(|name| {
-        let link = name.ends_with(b"/");
-        !link && size(repository, name).is_none()
-    });
-    Ok(left_out.map(<[u8]>::to_vec).collect())
-}
-
-fn names(output: &[u8]) -> impl Iterator<Item = &[u8]> {
-    output
-        .split(|byte| *byte == 0)
-        .filter(|name| !name.is_empty())
+    Ok(Listed { changed, left_out })
 }
 
 /// How large a file is; none if it is left out. One that is gone has no size.

@@ -100,6 +100,23 @@ impl Scene {
             .compare(&self.session, &self.directories(), &span)
     }
 
+    /// Marks the start of a session in some folders.
+    pub(crate) fn start_in(&self, directories: &[Uri]) {
+        let mark = &Mark::Start;
+        let marked = self.changes.mark(&self.session, directories, mark, None);
+        marked.unwrap();
+    }
+
+    /// What changed since then.
+    pub(crate) fn since_start_in(&self, directories: &[Uri]) -> Vec<ChangesetFile> {
+        let span = Span {
+            from: Moment::Marked(Mark::Start),
+            to: Moment::Now,
+        };
+        let compared = self.changes.compare(&self.session, directories, &span);
+        compared.unwrap().files
+    }
+
     /// What is not committed, a line for each file.
     pub(crate) fn uncommitted(&self) -> Vec<String> {
         let compared = self.compare(Moment::Committed, Moment::Now).unwrap();

@@ -133,22 +133,11 @@ fn several_folders() {
     other.write("o.txt", "o\n");
     let mut directories = scene.directories();
     directories.extend(other.directories());
-    let marked = scene
-        .changes
-        .mark(&scene.session, &directories, &Mark::Start, None);
-    marked.unwrap();
+    scene.start_in(&directories);
     scene.write("a.txt", "x\n");
     other.write("o.txt", "o\np\n");
-    let span = agenthost_core::Span {
-        from: Moment::Marked(Mark::Start),
-        to: Moment::Now,
-    };
-    let compared = scene
-        .changes
-        .compare(&scene.session, &directories, &span)
-        .unwrap();
-    let ids: Vec<_> = compared
-        .files
+    let files = scene.since_start_in(&directories);
+    let ids: Vec<_> = files
         .iter()
         .map(|file| file.id.as_str().to_owned())
         .collect();
@@ -272,18 +261,7 @@ fn a_folder_in_another_counts_once() {
     let scene = Scene::with(&[("sub/a.txt", "a\n")]);
     let sub = uri_of(&scene.folder.join("sub")).unwrap();
     let directories = [sub, uri_of(&scene.folder).unwrap()];
-    let start = scene
-        .changes
-        .mark(&scene.session, &directories, &Mark::Start, None);
-    start.unwrap();
+    scene.start_in(&directories);
     scene.write("sub/a.txt", "b\n");
-    let span = agenthost_core::Span {
-        from: Moment::Marked(Mark::Start),
-        to: Moment::Now,
-    };
-    let compared = scene
-        .changes
-        .compare(&scene.session, &directories, &span)
-        .unwrap();
-    assert_eq!(compared.files.len(), 1);
+    assert_eq!(scene.since_start_in(&directories).len(), 1);
 }
