@@ -10,12 +10,14 @@
 //!
 //! **Where to start.** [`Agent`], then `shell`.
 
+mod acp;
 mod agent;
 mod agents;
 mod large;
 mod mapper;
 mod shell;
 
+pub use acp::AcpLaunch;
 pub use agent::{Agent, Events, HostGone, Session, SessionFuture};
 pub use agents::Agents;
 pub use mapper::{ToolStart, TurnEvent, TurnMapper};
