@@ -20,5 +20,5 @@ mod shell;
 pub use acp::AcpLaunch;
 pub use agent::{Agent, Events, HostGone, Session, SessionFuture};
 pub use agents::Agents;
-pub use mapper::{ToolStart, TurnEvent, TurnMapper};
+pub use mapper::{ToolReady, ToolSeen, ToolStart, TurnEvent, TurnMapper};
 pub use shell::ShellAgent;
