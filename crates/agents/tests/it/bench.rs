@@ -80,6 +80,7 @@ impl Bench {
         self.decide(
             turn,
             Decision::Denied {
+                option: None,
                 reason: CancellationReason::Denied,
                 suggestion: None,
             },
@@ -127,6 +128,10 @@ fn describe(event: &AgentEvent) -> String {
         AgentEvent::TurnBegun { turn, .. } => format!("begin {turn}"),
         AgentEvent::WorkerOpened(worker) => format!("worker {}", worker.title),
         AgentEvent::WorkerClosed { chat } => format!("close {chat}"),
+        AgentEvent::Titled { title, .. } => format!("title {title}"),
+        AgentEvent::Configurable { values, .. } => {
+            format!("options {}", serde_json::Value::Object(values.clone()))
+        }
         AgentEvent::Commands { commands } => format!("{} commands", commands.len()),
         AgentEvent::TurnEnded { turn, error, .. } => match error {
             None => format!("end {turn}"),
