@@ -23,6 +23,9 @@ use super::tail::Tail;
 /// How long an agent may take for each step of its end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long to wait for what it still has to say when it has ended.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
 /// How much is kept of what an agent complains of, in bytes.
 const COMPLAINTS: usize = 8 * 1024;
 
@@ -97,7 +100,7 @@ pub(crate) struct Process {
     family: Family,
     complaints: Arc<Tail>,
     /// Reads what it complains of; ends with the pipe, or with this.
-    _reader: JoinSet<()>,
+    reader: JoinSet<()>,
     _note: Option<RunningNote>,
 }
 
@@ -159,7 +162,7 @@ impl Process {
             child,
             family: Family::of(id),
             complaints,
-            _reader: reader,
+            reader,
             _note: None,
         };
         // From here on whatever fails ends what has begun.
@@ -173,15 +176,11 @@ impl Process {
         Ok((process, Pipes { stdin, stdout }))
     }
 
-    /// The last thing that it complained of, cut short. It may hold a secret:
-    /// it is shown to who wanted the agent to start, and never logged.
-    pub(crate) fn last_complaint(&self) -> Option<String> {
-        self.complaints.last_line()
-    }
-
     /// Ends it and all it started: its input is closed by now, then it is
-    /// asked, then it is not asked.
-    pub(crate) async fn end(mut self) {
+    /// asked, then it is not asked. Says what it complained of last, cut short:
+    /// that may hold a secret, so it is shown to who uses the agent, and never
+    /// logged.
+    pub(crate) async fn end(mut self) -> Option<String> {
         self.family.look();
         for signal in [Signal::SIGTERM, Signal::SIGKILL] {
             if self.ends_by_itself().await {
@@ -190,7 +189,11 @@ impl Process {
             self.family.look();
             self.family.signal(signal);
         }
+        // What it started may hold the pipe; that is not worth waiting for.
+        let read = self.reader.join_next();
+        drop(tokio::time::timeout(LAST_WORDS, read).await);
         // What is left of it goes when this is dropped.
+        self.complaints.last_line()
     }
 
     async fn ends_by_itself(&mut self) -> bool {

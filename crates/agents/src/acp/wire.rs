@@ -21,7 +21,6 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-pub(crate) use agent_client_protocol::schema::ProtocolVersion;
 pub(crate) use agent_client_protocol::v1::schema;
 
 use super::lines::{LONGEST, LineReader};
@@ -47,8 +46,6 @@ pub(crate) enum Incoming<T> {
     Permission(Object, Reply),
     /// It wants to know something.
     Elicitation(Object, Reply),
-    /// A page that it wanted somebody to visit was visited.
-    ElicitationComplete(Object),
     /// The answer to what it was asked.
     Answer(T, Result<Value, CallError>),
     /// It is gone; why, if it was not by its own will.
@@ -213,10 +210,9 @@ impl Room {
 const UPDATE: &str = "session/update";
 const PERMISSION: &str = "session/request_permission";
 const ELICITATION: &str = "elicitation/create";
-const ELICITATION_COMPLETE: &str = "elicitation/complete";
 
 /// What takes up room until it was dealt with; the rest is answered at once.
-const ROOMY: &[&str] = &[UPDATE, PERMISSION, ELICITATION, ELICITATION_COMPLETE];
+const ROOMY: &[&str] = &[UPDATE, PERMISSION, ELICITATION];
 
 type Opened = tokio::sync::oneshot::Sender<v1::ConnectionTo<agent_client_protocol::Agent>>;
 
@@ -284,12 +280,11 @@ async fn carry<T: std::fmt::Debug + Send + 'static>(
             async move |message: UntypedMessage, _| {
                 let (method, params) = message.into_parts();
                 let params = object(params);
-                let told = match method.as_str() {
-                    UPDATE => Incoming::Update(params),
-                    ELICITATION_COMPLETE => Incoming::ElicitationComplete(params),
-                    // Agents have words of their own; nobody has to know them.
-                    _ => return Ok(()),
-                };
+                // Agents have words of their own; nobody has to know them.
+                if method != UPDATE {
+                    return Ok(());
+                }
+                let told = Incoming::Update(params);
                 // Nobody listens any more; the agent hears that soon.
                 for_notifications.send(told).await.unwrap_or_default();
                 notification_room.give_back();
