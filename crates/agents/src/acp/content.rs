@@ -14,6 +14,9 @@ use super::wire::schema::{
     ContentBlock, Diff, EmbeddedResourceResource, ToolCallContent as Content,
 };
 
+/// Longest text of a tool that runs, in bytes.
+const RUNNING: usize = 16 * 1024;
+
 /// Most lines of a file, before and after, whose difference is counted.
 const COUNTED: usize = 2_000;
 
@@ -30,6 +33,18 @@ pub(crate) fn results(
         _ => None,
     });
     results.collect()
+}
+
+/// Leaves only the end of a long text. Agents send what a running tool has
+/// written again and again, whole; all of it comes with the result.
+pub(crate) fn cut_back(result: &mut ToolResultContent) {
+    if let ToolResultContent::Text(text) = result
+        && text.text.len() > RUNNING
+    {
+        let from = text.text.ceil_char_boundary(text.text.len() - RUNNING);
+        let end = text.text.get(from..).unwrap_or_default();
+        text.text = format!("…{end}");
+    }
 }
 
 /// The changes of files among what a tool wants to do.

@@ -89,7 +89,16 @@ impl Live {
         let started = Process::spawn(launch, folder, notes);
         let (process, pipes) = started.map_err(|error| error.to_string())?;
         let opened = Connection::open(pipes.stdin, pipes.stdout).await;
-        let (connection, incoming, noise) = opened.map_err(|error| error.to_string())?;
+        let (connection, incoming, noise) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                let complaint = process.end().await;
+                return Err(match complaint {
+                    Some(complaint) => format!("{error}: {complaint}"),
+                    None => error.to_string(),
+                });
+            }
+        };
         let version = env!("CARGO_PKG_VERSION");
         let params = json!({
             "protocolVersion": 1,

@@ -316,7 +316,8 @@ impl Call {
     }
 
     fn tell_content(&self, id: &ToolCallId, folder: &Path, teller: &mut Teller<'_>) {
-        let results = content::results(&self.content, folder, teller);
+        let mut results = content::results(&self.content, folder, teller);
+        results.iter_mut().for_each(content::cut_back);
         teller.turn(TurnEvent::ToolContent(id.clone(), results));
     }
 

@@ -6,6 +6,10 @@
     reason = "a test fails by panicking"
 )]
 
+mod acp;
+// The testkit is built on this crate, so its agent comes as a file.
+#[path = "../../../testkit/src/acp_agent.rs"]
+mod acp_agent;
 mod bench;
 mod large;
 mod mapping;
