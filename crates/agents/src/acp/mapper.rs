@@ -135,7 +135,7 @@ impl ChatMapper {
         let update: ToolCallUpdate = read(params.get("toolCall")?)?;
         let options = params.get("options").and_then(Value::as_array);
         let text = |option: &Value, key: &str| Some(option.get(key)?.as_str()?.to_owned());
-        let options: Vec<_> = options
+        let mut options: Vec<_> = options
             .into_iter()
             .flatten()
             .filter_map(|option| {
@@ -147,6 +147,7 @@ impl ChatMapper {
                 })
             })
             .collect();
+        options.sort_by_key(PermissionOption::reach);
         let turn = self.turn.as_mut()?;
         let call = ToolCallId::from(update.tool_call_id.to_string());
         turn.said = None;

@@ -37,6 +37,18 @@ pub(crate) struct PermissionOption {
 }
 
 impl PermissionOption {
+    /// How far it reaches, the least first. Who takes the first that fits
+    /// should not allow something forever: goose has it that way round.
+    pub(crate) fn reach(&self) -> u32 {
+        match self.kind.as_str() {
+            "allow_once" => 0,
+            "allow_always" => 1,
+            "reject_once" => 2,
+            "reject_always" => 3,
+            _ => 4,
+        }
+    }
+
     /// Whether it lets the call run. What is not known does not.
     pub(crate) fn allows(&self) -> bool {
         self.kind.starts_with("allow")
@@ -244,10 +256,9 @@ impl Call {
 
     /// The tool, for programs: some agents put it where only they know.
     fn tool_name(&self) -> String {
-        let own = self.meta.iter().flat_map(Object::values);
-        let mut own = own.filter_map(|value| value.get("toolName")?.as_str());
+        let own = || self.meta.as_ref().and_then(|meta| named_in(meta, 3));
         let kind = || Some(json!(self.kind?).as_str()?.to_owned());
-        let name = self.name.clone().or_else(|| own.next().map(str::to_owned));
+        let name = self.name.clone().or_else(own);
         name.or_else(kind).unwrap_or_else(|| "other".to_owned())
     }
 
@@ -348,6 +359,17 @@ impl Call {
         };
         teller.turn(TurnEvent::ToolDone(id.clone(), Box::new(result)));
     }
+}
+
+/// The name of a tool in an agent's own data, so many levels down.
+fn named_in(meta: &Object, depth: u32) -> Option<String> {
+    let here = meta.get("toolName").and_then(Value::as_str);
+    let below = || {
+        let depth = depth.checked_sub(1)?;
+        let mut below = meta.values().filter_map(Value::as_object);
+        below.find_map(|object| named_in(object, depth))
+    };
+    here.map(str::to_owned).or_else(below)
 }
 
 /// What of raw output is for people to read.
