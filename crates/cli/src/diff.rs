@@ -15,6 +15,8 @@ use agenthost_protocol::root::ListSessionsParams;
 use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use anyhow::{Context, bail};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::output;
@@ -110,7 +112,13 @@ async fn show(client: &mut Client, arguments: &Arguments) -> anyhow::Result<()> 
         }
         return Ok(());
     }
-    output::data(&patch(client, &channel).await?)
+    match patch(client, &channel).await? {
+        Patch::Text(text) => output::data(&text),
+        Patch::Bytes(bytes) if std::io::stdout().is_terminal() => {
+            output::data(&output::visible(&String::from_utf8_lossy(&bytes)))
+        }
+        Patch::Bytes(bytes) => output::bytes(&bytes),
+    }
 }
 
 /// The session that was named, or the latest in the folder.
@@ -187,8 +195,15 @@ async fn compute(client: &mut Client, channel: &Uri) -> anyhow::Result<Changeset
     }
 }
 
+/// Differences, to be printed.
+enum Patch {
+    Text(String),
+    /// Not all of it is UTF-8.
+    Bytes(Vec<u8>),
+}
+
 /// All differences as text.
-async fn patch(client: &mut Client, channel: &Uri) -> anyhow::Result<String> {
+async fn patch(client: &mut Client, channel: &Uri) -> anyhow::Result<Patch> {
     let shown = client.request(InvokeChangesetOperationParams {
         channel: channel.clone(),
         operation_id: OperationId::from("show-patch"),
@@ -205,14 +220,19 @@ async fn patch(client: &mut Client, channel: &Uri) -> anyhow::Result<String> {
     });
     let read = read.await?;
     if read.encoding != ContentEncoding::Utf8 {
-        bail!("the differences are not text; `--stat` lists the files");
+        // Files in other encodings come as they are.
+        let bytes = STANDARD
+            .decode(&read.data)
+            .context("the host sent no Base64")?;
+        return Ok(Patch::Bytes(bytes));
     }
-    let text = read.data.trim_end_matches('\n');
+    // One is added when it is printed; more may be part of it.
+    let text = read.data.strip_suffix('\n').unwrap_or(&read.data);
     if !std::io::stdout().is_terminal() {
-        return Ok(text.to_owned());
+        return Ok(Patch::Text(text.to_owned()));
     }
     let lines = text.lines().map(|line| coloured(&output::visible(line)));
-    Ok(lines.collect::<Vec<_>>().join("\n"))
+    Ok(Patch::Text(lines.collect::<Vec<_>>().join("\n")))
 }
 
 fn coloured(line: &str) -> String {

@@ -16,6 +16,15 @@ pub(crate) fn data(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Writes bytes to stdout as they are.
+pub(crate) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
 /// Text of an agent, without what would move the cursor or worse.
 pub(crate) fn visible(text: &str) -> String {
     let keep = |letter: &char| !letter.is_control() || ['\n', '\t'].contains(letter);

@@ -23,9 +23,9 @@ use crate::talk::{self, Typed};
 ///
 /// Makes a session in this folder, streams the answer, and asks before
 /// anything is done. Attaches to the host that runs, or starts one for the
-/// time. What is typed while a command runs goes to the command. Output goes to stdout, questions and remarks to stderr. The exit
-/// code is 0 if all went well, 1 if something failed or was denied, 130 if it
-/// was cancelled.
+/// time. What is typed while a command runs goes to the command. Output goes
+/// to stdout, questions and remarks to stderr. The exit code is 0 if all went
+/// well, 1 if something failed or was denied, 130 if it was cancelled.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -59,7 +59,6 @@ Examples:
   agenthost run \"ls -la\"
   agenthost run --yes \"cargo test\"
   agenthost run '!make'                  a command in a session of any agent, not asked about
-  agenthost run '!make'                         a command, whatever the agent
   agenthost run --json \"git status\" < /dev/null";
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {

@@ -11,6 +11,7 @@ use agenthost_protocol::rpc::RequestId;
 use agenthost_protocol::uri::Uri;
 
 use crate::input::ConnectionId;
+use crate::terminal_output::CommandLine;
 
 /// Something to find out about the files of a session, or to do with them.
 /// What is asked for one session is done in order.
@@ -164,10 +165,10 @@ pub struct GitStanding {
 }
 
 /// A moment was marked.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Marked {
-    /// What was seen by the way.
-    pub standing: Standing,
+    /// What was seen by the way, if somebody looked.
+    pub standing: Option<Standing>,
     /// What changed since the session began.
     pub session: Option<ChangesSummary>,
     /// What changed since the chat began.
@@ -211,7 +212,7 @@ pub struct WorktreeWish {
     /// Files that are not tracked, and are wanted in it.
     pub files: Vec<String>,
     /// What to run in it first.
-    pub setup: Option<String>,
+    pub setup: Option<CommandLine>,
 }
 
 /// A worktree that was made.

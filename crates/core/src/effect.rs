@@ -185,8 +185,8 @@ pub enum Effect {
     /// Do something with a terminal that a client opened; what happens in it
     /// comes as `Input::Terminal`.
     Terminal {
-        /// The session for whose turn it is, if it is for one.
-        session: Option<Uri>,
+        /// The turn that it is for, if it is for one.
+        place: Option<TurnPlace>,
         /// The terminal.
         terminal: Uri,
         /// What.
@@ -206,6 +206,15 @@ pub enum Effect {
     },
     /// Look for files, and send `Input::FilesFound`.
     FindFiles(Box<FileSearch>),
+}
+
+/// Where a turn is that changes files.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TurnPlace {
+    /// The session.
+    pub session: Uri,
+    /// The chat.
+    pub chat: Uri,
 }
 
 /// Someone to send an action to.

@@ -14,6 +14,8 @@ use crate::changes::{ChangeTask, Mark, Worktree, WorktreeWish};
 use crate::effect::Effects;
 use crate::host::Host;
 use crate::refusal::Failure;
+use crate::settings::property;
+use crate::terminal_output::CommandLine;
 
 const ISOLATION: &str = "isolation";
 const BRANCH: &str = "branch";
@@ -38,15 +40,15 @@ pub(crate) fn offer(schema: &mut SessionConfigSchema) {
             "Work in the folder itself".to_owned(),
             "Work in a git worktree with a branch of its own".to_owned(),
         ]),
-        ..property("string", "Isolation", "Where the agent works")
+        ..described("string", "Isolation", "Where the agent works")
     };
     let files = ConfigPropertySchema {
-        items: Some(Box::new(property(
+        items: Some(Box::new(described(
             "string",
             "File",
             "Named from the folder",
         ))),
-        ..property(
+        ..described(
             "array",
             "Files to copy",
             "Files that git does not track and the worktree needs, such as .env",
@@ -56,7 +58,7 @@ pub(crate) fn offer(schema: &mut SessionConfigSchema) {
         (ISOLATION, choice),
         (
             BRANCH,
-            property(
+            described(
                 "string",
                 "Base branch",
                 "The branch that the worktree starts from",
@@ -64,12 +66,12 @@ pub(crate) fn offer(schema: &mut SessionConfigSchema) {
         ),
         (
             NAME,
-            property("string", "Worktree name", "Its branch is agenthost/NAME"),
+            described("string", "Worktree name", "Its branch is agenthost/NAME"),
         ),
         (FILES, files),
         (
             SETUP,
-            property(
+            described(
                 "string",
                 "Setup command",
                 "Runs in the worktree before the agent starts",
@@ -86,22 +88,10 @@ pub(crate) fn offer(schema: &mut SessionConfigSchema) {
     }
 }
 
-fn property(kind: &str, title: &str, description: &str) -> ConfigPropertySchema {
+fn described(kind: &str, title: &str, description: &str) -> ConfigPropertySchema {
     ConfigPropertySchema {
-        r#type: kind.to_owned(),
-        title: title.to_owned(),
         description: Some(description.to_owned()),
-        default: None,
-        r#enum: None,
-        enum_labels: None,
-        enum_descriptions: None,
-        read_only: None,
-        items: None,
-        min_items: None,
-        max_items: None,
-        properties: None,
-        required: None,
-        additional_properties: None,
+        ..property(kind, title)
     }
 }
 
@@ -120,7 +110,7 @@ fn wish(values: &Object) -> Option<WorktreeWish> {
         name: text(NAME),
         base: text(BRANCH),
         files: files.map(ToOwned::to_owned).collect(),
-        setup: text(SETUP),
+        setup: text(SETUP).map(CommandLine),
     })
 }
 
@@ -129,7 +119,14 @@ impl Host {
     /// there.
     pub(crate) fn settle_in(&mut self, session: &Uri, out: &mut Effects) {
         let state = self.session(session);
-        let config = state.and_then(|state| state.config.as_ref());
+        // An agent that sees to it itself has an option of that name.
+        let ours = state.is_some_and(|state| {
+            let schema = self.config.schemas.get(&state.metadata.provider);
+            schema.is_none_or(|schema| !schema.properties.contains_key(ISOLATION))
+        });
+        let config = state
+            .and_then(|state| state.config.as_ref())
+            .filter(|_| ours);
         match config.and_then(|config| wish(&config.values)) {
             Some(wish) => {
                 let folders = self.folders(session);

@@ -73,7 +73,7 @@ pub use clients::{ClientRecord, Principal};
 pub use command_report::{COMMAND_COLS, COMMAND_ROWS, CommandReport};
 pub use completions::{FileKind, FileSearch, FoundFile, ITEMS};
 pub use contents::{ContentAddress, KeptText, MalformedAddress, SessionKey};
-pub use effect::{Answer, Effect, Effects, Recipient, Write};
+pub use effect::{Answer, Effect, Effects, Recipient, TurnPlace, Write};
 pub use env::Env;
 pub use files::{Access, FileErrand, FileRequest, Root};
 pub use host::{Config, Host, Remembered, StoredChannel};

@@ -85,7 +85,7 @@ impl Host {
                 terminal,
                 event: TerminalEvent::Exited(_) | TerminalEvent::Failed(_),
             } => match self.runs.get(terminal) {
-                Some(run) => self.touched_by_end(&run.chat),
+                Some(run) => self.touched_by_end(&run.place.chat),
                 None => (Vec::new(), Extent::Tail),
             },
             Input::Agent { session, event } => {
@@ -187,7 +187,12 @@ impl Host {
                 params.initial_subscriptions.clone().unwrap_or_default()
             }
             // A replay comes from the log as it is; snapshots need states.
-            ClientRequest::Reconnect(params) if self.can_replay(params) => Vec::new(),
+            // Changesets are looked at again, and may be about turns.
+            ClientRequest::Reconnect(params) if self.can_replay(params) => {
+                let watched = params.subscriptions.iter();
+                let turns = watched.flat_map(|channel| self.chats_with_turns(channel));
+                return (turns.collect(), Extent::Tail);
+            }
             ClientRequest::Reconnect(params) => params.subscriptions.clone(),
             ClientRequest::Subscribe(params) => {
                 let turns = self.chats_with_turns(&params.channel);

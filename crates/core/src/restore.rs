@@ -45,6 +45,7 @@ impl Host {
                 self.drop_forgotten_clients(env, channel, out);
                 self.sync_session(channel, out);
             }
+            ChannelState::Changeset(changeset) => self.end_operations(channel, &changeset, out),
             ChannelState::Terminal(terminal)
                 if terminal.lifecycle == TerminalLifecycle::Running =>
             {

@@ -183,7 +183,8 @@ pub(crate) fn schema(agents: &[AgentInfo]) -> ConfigSchema {
     }
 }
 
-fn property(kind: &str, title: &str) -> ConfigPropertySchema {
+/// Something that can be configured, with nothing said about it yet.
+pub(crate) fn property(kind: &str, title: &str) -> ConfigPropertySchema {
     ConfigPropertySchema {
         r#type: kind.to_owned(),
         title: title.to_owned(),

@@ -39,19 +39,21 @@ impl Host {
                 return;
             }
         };
-        self.show_standing(session, &marked.standing, out);
-        let catalogue = view::catalogue(session, Owner::Session, &marked.standing);
-        self.offer(session, Some(catalogue), out);
-        let chats = match mark {
-            Mark::Start => self.session(session).map_or(Vec::new(), |state| {
-                let chats = state.chats.items();
-                chats.map(|chat| chat.resource.clone()).collect()
-            }),
-            Mark::Before(turn) | Mark::After(turn) => vec![turn.chat.clone()],
-        };
-        for chat in chats {
-            let catalogue = view::catalogue(&chat, Owner::Chat, &marked.standing);
-            self.offer_in_chat(&chat, catalogue, out);
+        if let Some(standing) = &marked.standing {
+            self.show_standing(session, standing, out);
+            let catalogue = view::catalogue(session, Owner::Session, standing);
+            self.offer(session, Some(catalogue), out);
+            let chats = match mark {
+                Mark::Start => self.session(session).map_or(Vec::new(), |state| {
+                    let chats = state.chats.items();
+                    chats.map(|chat| chat.resource.clone()).collect()
+                }),
+                Mark::Before(turn) | Mark::After(turn) => vec![turn.chat.clone()],
+            };
+            for chat in chats {
+                let catalogue = view::catalogue(&chat, Owner::Chat, standing);
+                self.offer_in_chat(&chat, catalogue, out);
+            }
         }
         if let Mark::After(turn) = mark {
             self.total_chat(session, &turn.chat, marked.chat, out);

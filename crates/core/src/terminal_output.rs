@@ -145,7 +145,9 @@ impl Host {
                 self.end_terminal(env, terminal, exit_code, out);
                 self.command_ended(env, terminal, event, out);
             }
-            TerminalEvent::Failed(_) => {
+            TerminalEvent::Failed(ref reason) => {
+                let data = format!("{reason}\r\n");
+                self.originate(terminal, TerminalAction::Data(TerminalData { data }), out);
                 self.end_terminal(env, terminal, None, out);
                 self.command_ended(env, terminal, event, out);
             }

@@ -16,7 +16,7 @@ use agenthost_protocol::terminal::{
 use agenthost_protocol::uri::Uri;
 
 use crate::command_report::{COMMAND_COLS, COMMAND_ROWS, CommandReport};
-use crate::effect::Effects;
+use crate::effect::{Effects, TurnPlace};
 use crate::env::Env;
 use crate::host::Host;
 use crate::terminal_output::{CommandLine, TerminalEvent};
@@ -31,8 +31,7 @@ const CALL: &str = "command";
 /// A command that the host runs for a turn.
 #[derive(Debug, Clone)]
 pub(crate) struct Run {
-    pub(crate) session: Uri,
-    pub(crate) chat: Uri,
+    pub(crate) place: TurnPlace,
     pub(crate) turn: TurnId,
     line: CommandLine,
     stage: Stage,
@@ -132,8 +131,10 @@ impl Host {
         };
         self.create(&terminal, Some(&session), state.into(), out);
         let run = Run {
-            session: session.clone(),
-            chat: chat.clone(),
+            place: TurnPlace {
+                session: session.clone(),
+                chat: chat.clone(),
+            },
             turn: turn.clone(),
             line: line.clone(),
             stage: Stage::Running,
@@ -155,7 +156,7 @@ impl Host {
     /// Whether a turn is a command that the host runs.
     pub(crate) fn is_command(&self, chat: &Uri, turn: &TurnId) -> bool {
         let mut runs = self.runs.values();
-        runs.any(|run| run.chat == *chat && run.turn == *turn)
+        runs.any(|run| run.place.chat == *chat && run.turn == *turn)
     }
 
     /// Whether the turn of a chat that runs is such a command.
@@ -176,7 +177,7 @@ impl Host {
             return;
         };
         self.tell_terminal(terminal, TerminalCommand::Close, out);
-        if !self.is_running(&run.chat, &run.turn) {
+        if !self.is_running(&run.place.chat, &run.turn) {
             return;
         }
         let report = run.report(terminal);
@@ -191,7 +192,7 @@ impl Host {
             | TerminalEvent::CommandFinished(_) => return,
         };
         self.complete(&run, result, out);
-        self.end_turn(env, &run.chat, &run.turn, None, out);
+        self.end_turn(env, &run.place.chat, &run.turn, None, out);
     }
 
     fn complete(&mut self, run: &Run, result: ToolCallResult, out: &mut Effects) {
@@ -201,7 +202,7 @@ impl Host {
             requires_result_confirmation: None,
         };
         let complete = ChatAction::ToolCallComplete(Box::new(complete));
-        self.originate(&run.chat, complete, out);
+        self.originate(&run.place.chat, complete, out);
     }
 
     /// Tells commands to end whose turns are over, whatever ended them.
@@ -210,7 +211,7 @@ impl Host {
         let over: Vec<_> = self
             .runs
             .iter()
-            .filter(|(_, run)| running(run) && !self.is_running(&run.chat, &run.turn))
+            .filter(|(_, run)| running(run) && !self.is_running(&run.place.chat, &run.turn))
             .map(|(terminal, _)| terminal.clone())
             .collect();
         for terminal in over {

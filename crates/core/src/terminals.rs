@@ -25,6 +25,9 @@ use crate::uris;
 /// Most terminals at a time.
 const TERMINALS: usize = 200;
 
+/// How many columns and rows a terminal can have.
+pub(crate) const SIZES: std::ops::RangeInclusive<u64> = 1..=1_000;
+
 /// A terminal that nobody gave a size.
 const COLS: u64 = 80;
 const ROWS: u64 = 24;
@@ -107,7 +110,7 @@ impl Host {
             self.check_granted(directory, Access::Read)?;
         }
         let size = |given: Option<u64>, usual| match given.unwrap_or(usual) {
-            size @ 1..=1_000 => Ok(size),
+            size if SIZES.contains(&size) => Ok(size),
             _ => Err(Failure::InvalidParams(
                 "a terminal has 1 to 1000 columns and rows".to_owned(),
             )),
@@ -221,7 +224,7 @@ impl Host {
         out: &mut Effects,
     ) {
         out.push(Effect::Terminal {
-            session: self.runs.get(terminal).map(|run| run.session.clone()),
+            place: self.runs.get(terminal).map(|run| run.place.clone()),
             terminal: terminal.clone(),
             command: Box::new(command),
         });

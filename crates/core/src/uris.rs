@@ -20,6 +20,9 @@ pub(crate) fn annotations(session: &Uri) -> Uri {
     Uri::from(format!("{session}/annotations"))
 }
 
+/// The scheme of what was in files at some moment.
+pub const GIT: &str = "agenthost-git";
+
 /// Longest address that a client may choose.
 const LONGEST: usize = 2_048;
 
@@ -98,7 +101,15 @@ fn keep_clear(uri: &Uri) -> Result<(), Failure> {
 pub(crate) fn is_of_client(uri: &Uri) -> bool {
     let (scheme, _) = uri.as_str().split_once(':').unwrap_or_default();
     let scheme = scheme.to_ascii_lowercase();
-    let others = ["file", "http", "https", "mcp", "data", contents::SCHEME];
+    let others = [
+        "file",
+        "http",
+        "https",
+        "mcp",
+        "data",
+        contents::SCHEME,
+        GIT,
+    ];
     check(uri).is_ok() && !scheme.starts_with("ahp-") && !others.contains(&scheme.as_str())
 }
 
@@ -117,6 +128,7 @@ fn reserve(uri: &Uri, kind: &str) -> Result<(), Failure> {
         "virtual",
         "data",
         contents::SCHEME,
+        GIT,
     ];
     let content = content
         .iter()

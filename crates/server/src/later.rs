@@ -237,7 +237,7 @@ impl Later {
                 let start = TerminalStart {
                     program: match program {
                         TerminalProgram::Shell => Program::Shell(Shell::default()),
-                        TerminalProgram::Command(line) => Program::Command(line.0),
+                        TerminalProgram::Command(line) => Program::Command(line),
                     },
                     directory,
                     cols,

@@ -310,12 +310,12 @@ fn driver(
     events: mpsc::Receiver<Event>,
 ) -> Result<Driver, ServeError> {
     let (to_agents, from_agents) = mpsc::channel(AGENT_INPUTS);
-    let surveys = Surveys::new(config.data_directory.join("changes"));
+    let notes = config.data_directory.join(RUNNING);
+    let surveys = Surveys::new(config.data_directory.join("changes"), &notes);
     let path = config.data_directory.join(CONTENT);
     let contents = Contents::open(&path);
     let contents = contents.map_err(|source| ServeError::Content { path, source })?;
     let contents = Arc::new(contents);
-    let notes = config.data_directory.join(RUNNING);
     let later = Later::new(to_agents.clone(), Arc::clone(&contents), surveys, &notes);
     let mut agents = Agents::new(to_agents);
     agents.put_aside_in(Arc::clone(&contents));
@@ -329,15 +329,18 @@ fn driver(
     for problem in &remembered.unreadable {
         tracing::error!(problem, "something is lost");
     }
-    let sessions = remembered.sessions.iter();
-    let sessions = sessions.map(|session| SessionKey::of(&session.resource));
-    let sessions = sessions.collect();
-    // The next start tries again.
-    if let Err(error) = later.surveys.changes().forget_others(&sessions) {
-        tracing::warn!(%error, "what was kept of sessions that are gone is left behind");
-    }
-    if let Err(error) = contents.forget_others(&sessions) {
-        tracing::warn!(%error, "content of sessions that are gone is left behind");
+    // What can't be read may be what it belongs to.
+    if remembered.unreadable.is_empty() {
+        let sessions = remembered.sessions.iter();
+        let sessions = sessions.map(|session| SessionKey::of(&session.resource));
+        let sessions = sessions.collect();
+        // The next start tries again.
+        if let Err(error) = later.surveys.changes().forget_others(&sessions) {
+            tracing::warn!(%error, "what was kept of sessions that are gone is left behind");
+        }
+        if let Err(error) = contents.forget_others(&sessions) {
+            tracing::warn!(%error, "content of sessions that are gone is left behind");
+        }
     }
     let compacted = remembered.seq;
     let grace = config.limits.grace.as_millis();

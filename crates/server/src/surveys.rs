@@ -1,17 +1,23 @@
 //! Looks at the files of sessions: one after the other for each session.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agenthost_core::{ChangeErrand, ChangeTask, Effect, Failure, Input, Mark};
+use agenthost_core::{
+    ChangeErrand, ChangeTask, Effect, Failure, Input, Mark, TerminalCommand, TurnPlace,
+};
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::{Changes, ChangesError, Leftover};
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 
 /// Looks at the same time, whoever they are for.
 const AT_A_TIME: usize = 8;
+
+/// Most things that wait for a turn to begin.
+const HELD: usize = 256;
 
 /// All that looks at files of sessions, and who waits for it.
 #[derive(Debug)]
@@ -21,10 +27,12 @@ pub(crate) struct Surveys {
     marking: usize,
     changes: Arc<Changes>,
     room: Arc<Semaphore>,
+    /// The same for what may take minutes: nobody else waits for that.
+    slow: Arc<Semaphore>,
     /// Tells for each session when the last look is over.
     last: BTreeMap<Uri, oneshot::Receiver<()>>,
     /// What happens to files once it is known how they were before.
-    held: BTreeMap<Uri, Held>,
+    held: BTreeMap<TurnPlace, Held>,
 }
 
 /// What happens to the files of a session when all marks are there.
@@ -35,13 +43,15 @@ struct Held {
 }
 
 impl Surveys {
-    /// What is remembered is kept in a directory.
-    pub(crate) fn new(directory: PathBuf) -> Self {
+    /// What is remembered is kept in a directory, and what runs is noted in
+    /// another.
+    pub(crate) fn new(directory: PathBuf, notes: &Path) -> Self {
         Surveys {
             tasks: JoinSet::new(),
             marking: 0,
-            changes: Arc::new(Changes::new(directory)),
+            changes: Arc::new(Changes::new(directory).with_notes(notes)),
             room: Arc::new(Semaphore::new(AT_A_TIME)),
+            slow: Arc::new(Semaphore::new(AT_A_TIME)),
             last: BTreeMap::new(),
             held: BTreeMap::new(),
         }
@@ -76,19 +86,29 @@ impl Surveys {
 
     /// Looks at files when all that was asked for the same session is done.
     pub(crate) fn begin(&mut self, errand: ChangeErrand) {
-        if is_before_a_turn(&errand.task) {
-            self.held.entry(errand.session.clone()).or_default().marks += 1;
+        if let Some(place) = place_of(&errand.session, &errand.task) {
+            self.held.entry(place).or_default().marks += 1;
         }
         if matches!(errand.task, ChangeTask::Mark { .. }) {
             self.marking += 1;
         }
         let (done, next) = oneshot::channel::<()>();
-        let before = match errand.task {
-            // After this there is nothing to wait for.
-            ChangeTask::Forget => self.last.remove(&errand.session),
-            _ => self.last.insert(errand.session.clone(), next),
+        if matches!(errand.task, ChangeTask::Forget) {
+            self.changes.cancel_setup(&errand.session);
+            // A good moment to forget those that nothing is done for any more.
+            let busy =
+                |last: &mut oneshot::Receiver<()>| last.try_recv() == Err(TryRecvError::Empty);
+            self.last.retain(|_, last| busy(last));
+        }
+        let before = self.last.insert(errand.session.clone(), next);
+        let changes = Arc::clone(&self.changes);
+        let room = match errand.task {
+            ChangeTask::Operate { .. } | ChangeTask::MakeWorktree(_) | ChangeTask::Forget => {
+                &self.slow
+            }
+            ChangeTask::Mark { .. } | ChangeTask::Compare { .. } => &self.room,
         };
-        let (changes, room) = (Arc::clone(&self.changes), Arc::clone(&self.room));
+        let room = Arc::clone(room);
         self.tasks.spawn(async move {
             if let Some(before) = before {
                 // It is over when its sender is gone, however it went.
@@ -103,52 +123,77 @@ impl Surveys {
         });
     }
 
-    /// Keeps what changes the files of a session until it is known how they
-    /// were before. What need not wait comes back.
+    /// Keeps what a turn does until it is known how the files were before. What
+    /// need not wait comes back.
     pub(crate) fn hold(&mut self, effect: Effect) -> Option<Effect> {
-        let session = match &effect {
-            Effect::Agent { session, .. } => Some(session),
-            Effect::Terminal { session, .. } => session.as_ref(),
+        let place = match &effect {
+            Effect::Agent {
+                session, command, ..
+            } => command.chat().map(|chat| TurnPlace {
+                session: session.clone(),
+                chat: chat.clone(),
+            }),
+            Effect::Terminal { place, .. } => place.clone(),
             _ => None,
         };
-        match session.and_then(|session| self.held.get_mut(session)) {
-            None => Some(effect),
-            Some(held) => {
-                held.effects.push(effect);
-                None
-            }
+        let Some(held) = place.and_then(|place| self.held.get_mut(&place)) else {
+            return Some(effect);
+        };
+        // There are few things that can be asked of a turn that has not begun,
+        // but anything may be typed.
+        if held.effects.len() < HELD || !is_typed(&effect) {
+            held.effects.push(effect);
         }
+        None
     }
 
     /// A moment was marked: what waited for it need not wait any more.
     pub(crate) fn release(&mut self, input: &Input) -> Vec<Effect> {
         let Input::Marked {
             session,
-            mark: Mark::Before(_),
+            mark: Mark::Before(turn),
             ..
         } = input
         else {
             return Vec::new();
         };
-        let Some(held) = self.held.get_mut(session) else {
+        let place = TurnPlace {
+            session: session.clone(),
+            chat: turn.chat.clone(),
+        };
+        let Some(held) = self.held.get_mut(&place) else {
             return Vec::new();
         };
         held.marks = held.marks.saturating_sub(1);
         if held.marks > 0 {
             return Vec::new();
         }
-        self.held.remove(session).unwrap_or_default().effects
+        self.held.remove(&place).unwrap_or_default().effects
     }
 }
 
-fn is_before_a_turn(task: &ChangeTask) -> bool {
-    matches!(
-        task,
+/// The turn that waits for a task.
+fn place_of(session: &Uri, task: &ChangeTask) -> Option<TurnPlace> {
+    match task {
         ChangeTask::Mark {
-            mark: Mark::Before(_),
+            mark: Mark::Before(turn),
             ..
-        }
-    )
+        } => Some(TurnPlace {
+            session: session.clone(),
+            chat: turn.chat.clone(),
+        }),
+        _ => None,
+    }
+}
+
+fn is_typed(effect: &Effect) -> bool {
+    match effect {
+        Effect::Terminal { command, .. } => matches!(
+            **command,
+            TerminalCommand::Type(_) | TerminalCommand::Resize { .. }
+        ),
+        _ => false,
+    }
 }
 
 /// Does what is asked. Waits for the disk, and for git.

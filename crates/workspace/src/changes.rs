@@ -9,6 +9,7 @@
 
 mod compare;
 mod content;
+mod error;
 mod git;
 mod marks;
 mod operate;
@@ -18,15 +19,16 @@ mod standing;
 mod tree;
 mod worktrees;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agenthost_core::{
-    ChangeOperation, Comparison, Failure, Mark, Marked, Moment, Operated, SessionKey, Span,
-    Standing,
+    ChangeOperation, Comparison, Mark, Marked, Moment, Operated, SessionKey, Span, Standing,
 };
 use agenthost_protocol::common::ChangesSummary;
 use agenthost_protocol::uri::Uri;
@@ -34,6 +36,7 @@ use sha2::{Digest, Sha256};
 
 use crate::address::path_of;
 use compare::summarize;
+pub use error::ChangesError;
 use git::Git;
 use marks::Marks;
 use repository::Repository;
@@ -55,69 +58,31 @@ const LOOKING: Duration = Duration::from_secs(30);
 const OPERATING: Duration = Duration::from_secs(120);
 
 /// What is kept of the files of sessions.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Changes {
     directory: PathBuf,
-}
-
-/// Why something is not known of files, or could not be done.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ChangesError {
-    /// There is no git.
-    #[error("git is not installed, and without it changes of files are not tracked")]
-    NoGit,
-    /// There is no folder.
-    #[error("the folder of the session is not there")]
-    NoFolder,
-    /// A repository without files.
-    #[error("the folder is inside of a git repository that has no files checked out")]
-    Bare,
-    /// It took too long.
-    #[error("it took too long: there are too many files, or the disk is too slow")]
-    TooSlow,
-    /// There is too much of something.
-    #[error("there is too much to track: {0}")]
-    TooMuch(String),
-    /// It was not tracked from the start, and why.
-    #[error("{0}")]
-    Untracked(String),
-    /// Nothing was remembered.
-    #[error("it is not known how the files were then")]
-    Unmarked,
-    /// It is not where it could be done.
-    #[error("{0}")]
-    Refused(String),
-    /// Somebody changed a file since.
-    #[error("`{0}` has changed since; nothing was done")]
-    Changed(Uri),
-    /// Git says no.
-    #[error("git: {0}")]
-    Git(String),
-    /// The system says no.
-    #[error("{0}")]
-    Io(String),
-}
-
-impl From<io::Error> for ChangesError {
-    fn from(error: io::Error) -> Self {
-        ChangesError::Io(error.to_string())
-    }
-}
-
-impl From<ChangesError> for Failure {
-    fn from(error: ChangesError) -> Self {
-        match error {
-            ChangesError::Changed(uri) => Failure::FileChanged(uri),
-            ChangesError::Unmarked => Failure::Failed(error.to_string()),
-            error => Failure::Failed(error.to_string()),
-        }
-    }
+    /// Where it is noted what runs, for the next host if this one is killed.
+    notes: Option<Arc<Path>>,
+    /// Worktrees that are being set up, and whether that is still wanted.
+    setups: Mutex<BTreeMap<SessionKey, Arc<AtomicBool>>>,
 }
 
 impl Changes {
     /// Keeps what it has to in a directory.
     pub fn new(directory: PathBuf) -> Self {
-        Changes { directory }
+        Changes {
+            directory,
+            notes: None,
+            setups: Mutex::default(),
+        }
+    }
+
+    /// Notes what it runs in a directory, so that the next one can end it.
+    pub fn with_notes(self, notes: &Path) -> Self {
+        Changes {
+            notes: Some(notes.into()),
+            ..self
+        }
     }
 
     /// Remembers how the files are now.
@@ -133,16 +98,22 @@ impl Changes {
         chat_began: Option<&Mark>,
     ) -> Result<Marked, ChangesError> {
         let kept = self.of(session)?;
-        // What could not be tracked from the start is not tried again and again:
-        // turns wait for it.
         if *mark != Mark::Start && kept.read(&Mark::Start)?.is_none() {
-            return Err(kept.unmarked());
+            // What is too much is not tried again and again: turns wait for it.
+            if let Some(reason) = kept.untracked() {
+                return Err(ChangesError::Untracked(reason));
+            }
+            kept.begin(directories)?;
         }
-        let marked = kept.take_mark(directories, mark, chat_began);
-        if let (Mark::Start, Err(error)) = (mark, &marked) {
-            std::fs::write(kept.directory.join(UNTRACKED), error.to_string())?;
+        match mark {
+            Mark::Start => kept.begin(directories),
+            Mark::Before(_) => kept.take_mark(directories, mark, chat_began),
+            Mark::After(_) => {
+                let marked = kept.take_mark(directories, mark, chat_began)?;
+                kept.tidy()?;
+                Ok(marked)
+            }
         }
-        marked
     }
 
     /// Says how the files differ between two moments.
@@ -158,7 +129,7 @@ impl Changes {
     ) -> Result<Comparison, ChangesError> {
         let kept = self.of(session)?;
         let repositories = kept.repositories(directories, LOOKING)?;
-        let mut files = Vec::new();
+        let (mut files, mut large) = (Vec::new(), Vec::new());
         let mut known = false;
         for repository in &repositories {
             let Some((from, to)) = kept.ends(repository, span)? else {
@@ -166,12 +137,17 @@ impl Changes {
             };
             known = true;
             files.extend(compare::since(repository, &span.from, &from, &to)?);
+            if span.to == Moment::Now {
+                large.extend(content::large(repository)?);
+            }
         }
         if !known {
             return Err(kept.unmarked());
         }
+        let mut files = content::describe(&kept.key, &repositories, files)?;
+        files.extend(large);
         Ok(Comparison {
-            files: content::describe(&kept.key, &repositories, files)?,
+            files,
             standing: standing(&repositories, |_| None)?,
         })
     }
@@ -256,6 +232,7 @@ impl Kept {
         for directory in directories.iter().filter_map(path_of) {
             let within = |known: &Repository| directory.starts_with(&known.directory);
             if !found.iter().any(within) {
+                found.retain(|known| !known.directory.starts_with(&directory));
                 let git = Git::new(&directory, patience);
                 found.push(Repository::open(git, &directory, &self.directory)?);
             }
@@ -285,6 +262,10 @@ impl Kept {
             }
         }
         self.write(mark, &marks)?;
+        // A turn waits for this: all else can be found out when it is over.
+        if let Mark::Before(_) = mark {
+            return Ok(Marked::default());
+        }
         let since = |mark: &Mark| -> Result<Option<ChangesSummary>, ChangesError> {
             let Some(began) = self.read(mark)? else {
                 return Ok(None);
@@ -299,18 +280,35 @@ impl Kept {
         };
         let chat = chat_began.map(since).transpose()?.flatten();
         Ok(Marked {
-            standing: standing(&repositories, |primary| marks.get(primary))?,
+            standing: Some(standing(&repositories, |primary| marks.get(primary))?),
             session: since(&Mark::Start)?,
             chat,
         })
     }
 
+    /// Marks the start. If there is too much to mark, that is noted.
+    fn begin(&self, directories: &[Uri]) -> Result<Marked, ChangesError> {
+        let marked = self.take_mark(directories, &Mark::Start, None);
+        let note = self.directory.join(UNTRACKED);
+        match &marked {
+            Err(error @ (ChangesError::TooMuch(_) | ChangesError::TooSlow)) => {
+                std::fs::write(note, error.to_string())?;
+            }
+            Ok(_) if note.exists() => std::fs::remove_file(note)?,
+            _ => {}
+        }
+        marked
+    }
+
+    /// Why nothing is tracked, if it is known.
+    fn untracked(&self) -> Option<String> {
+        std::fs::read_to_string(self.directory.join(UNTRACKED)).ok()
+    }
+
     /// Why a moment is not known: because no one ever was, or this one.
     fn unmarked(&self) -> ChangesError {
-        match std::fs::read_to_string(self.directory.join(UNTRACKED)) {
-            Ok(reason) => ChangesError::Untracked(reason),
-            Err(_) => ChangesError::Unmarked,
-        }
+        let reason = self.untracked();
+        reason.map_or(ChangesError::Unmarked, ChangesError::Untracked)
     }
 
     /// The trees at both ends of a span; none if one was not marked.

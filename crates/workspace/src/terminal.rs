@@ -35,6 +35,9 @@ pub use whole::KeepOutput;
 /// more, the next is refused.
 const TYPED: usize = 1_000;
 
+/// The longest command line. The system takes no longer arguments.
+const LINE: usize = 120 * 1024;
+
 /// How long what runs in a terminal has to end by itself.
 pub const GRACE: Duration = Duration::from_millis(300);
 
@@ -99,6 +102,11 @@ impl Terminal {
         tell: impl FnMut(TerminalEvent) + Send + 'static,
     ) -> Result<Self, TerminalError> {
         let directory = directory(start)?;
+        if let Program::Command(line) = &start.program
+            && line.0.len() > LINE
+        {
+            return Err(TerminalError::of("the command is too long"));
+        }
         let pair = native_pty_system().openpty(size(start.cols, start.rows));
         let pair = pair.map_err(TerminalError::of)?;
         let descriptor = pair.master.as_raw_fd();

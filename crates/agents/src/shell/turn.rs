@@ -108,7 +108,7 @@ impl Turn {
             Some(Some(_)) | None => {}
         }
         let start = TerminalStart {
-            program: Program::Command(line.0.clone()),
+            program: Program::Command(line.clone()),
             directory: self.directory.clone(),
             cols: COMMAND_COLS,
             rows: COMMAND_ROWS,

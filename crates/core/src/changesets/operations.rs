@@ -148,7 +148,7 @@ pub(crate) fn offered(
         let reason = match (offer.operation, under_way) {
             (Operation::Restore, _) => None,
             _ if is_empty => Some("nothing differs".to_owned()),
-            (Operation::Commit | Operation::Merge, Some(what)) => {
+            (Operation::Stage | Operation::Commit | Operation::Merge, Some(what)) => {
                 Some(format!("{what} is under way: finish it first"))
             }
             _ => None,
@@ -196,11 +196,12 @@ impl Host {
     ) -> Result<(), Failure> {
         let channel = &params.channel;
         let unknown = || Failure::UnknownChannel(channel.clone());
-        let Some(ChannelState::Changeset(state)) = self.state(channel) else {
-            return Err(unknown());
-        };
         let (session, view) = self.changeset(channel).ok_or_else(unknown)?;
         let span = self.span(channel).ok_or_else(unknown)?;
+        let Some(ChannelState::Changeset(state)) = self.state(channel) else {
+            let reason = "subscribe to this changeset first: it is computed for who looks at it";
+            return Err(Failure::InvalidParams(reason.to_owned()));
+        };
         let name = params.operation_id.as_str();
         let refuse = |reason: String| Err(Failure::InvalidParams(reason));
         let mut operations = state.operations.iter().flatten();
@@ -284,12 +285,7 @@ impl Host {
         let (status, error) = match &outcome {
             Ok(_) => (ChangesetOperationStatus::Idle, None),
             Err(failure) => {
-                let error = ErrorInfo {
-                    error_type: "operationFailed".to_owned(),
-                    message: failure.to_string(),
-                    stack: None,
-                    meta: None,
-                };
+                let error = failed(&failure.to_string());
                 (ChangesetOperationStatus::Error, Some(error))
             }
         };
@@ -303,6 +299,22 @@ impl Host {
         self.pass_on(wanted.connection, &wanted.id, answer, out);
         if let Some((session, _)) = self.changeset(channel) {
             self.look_again_at_all(&session, None, out);
+        }
+    }
+
+    /// What was being done when the host stopped is not being done any more.
+    pub(crate) fn end_operations(
+        &mut self,
+        channel: &Uri,
+        state: &ChangesetState,
+        out: &mut Effects,
+    ) {
+        let operations = state.operations.iter().flatten();
+        let running = operations.filter(|one| one.status == ChangesetOperationStatus::Running);
+        for operation in running {
+            let error = failed("the host stopped while this was being done");
+            let status = ChangesetOperationStatus::Error;
+            self.show_operation(channel, &operation.id, status, Some(error), out);
         }
     }
 
@@ -334,6 +346,15 @@ impl Host {
         let words = words.or(title.filter(|title| !title.is_empty()));
         let words = words.unwrap_or("Changes of a session");
         words.chars().take(10_000).collect()
+    }
+}
+
+fn failed(message: &str) -> ErrorInfo {
+    ErrorInfo {
+        error_type: "operationFailed".to_owned(),
+        message: message.to_owned(),
+        stack: None,
+        meta: None,
     }
 }
 

@@ -1,12 +1,11 @@
 //! What a changeset shows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use agenthost_protocol::changeset::{
     ChangesetAction, ChangesetContentChanged, ChangesetFile, ChangesetFileRemoved,
-    ChangesetFileSet, ChangesetOperationsChanged, ChangesetState, ChangesetStatus,
-    ChangesetStatusChanged,
+    ChangesetFileSet, ChangesetOperationsChanged, ChangesetStatus, ChangesetStatusChanged,
 };
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::common::ErrorInfo;
@@ -73,10 +72,11 @@ impl Host {
         let is_empty = comparison.files.is_empty();
         let operations = operations::offered(&view, &comparison.standing, &before, is_empty);
         let operations = Some(operations).filter(|new| before.operations.as_ref() != Some(new));
+        let known: BTreeMap<_, _> = before.files.items().map(|old| (&old.id, old)).collect();
         let files = comparison.files.into_iter();
-        let files = files.map(|file| Arc::new(with_review(&before, file)));
+        let files = files.map(|file| Arc::new(with_review(known.get(&file.id).copied(), file)));
         let files: Vec<_> = files.collect();
-        let known = |file: &Arc<ChangesetFile>| before.files.items().any(|old| *old == **file);
+        let known = |file: &Arc<ChangesetFile>| known.get(&file.id) == Some(&&**file);
         let new: Vec<_> = files.iter().filter(|file| !known(file)).cloned().collect();
         let ids: BTreeSet<_> = files.iter().map(|file| &file.id).collect();
         let gone = before.files.items().filter(|old| !ids.contains(&old.id));
@@ -111,8 +111,7 @@ impl Host {
 
 /// A file keeps that it was reviewed for as long as it stays the same
 /// (CHS-10).
-fn with_review(before: &ChangesetState, file: ChangesetFile) -> ChangesetFile {
-    let known = before.files.items().find(|known| known.id == file.id);
+fn with_review(known: Option<&ChangesetFile>, file: ChangesetFile) -> ChangesetFile {
     let reviewed = known.and_then(|known| {
         let same = known.edit == file.edit;
         known.reviewed.map(|reviewed| reviewed && same)

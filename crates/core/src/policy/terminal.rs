@@ -6,6 +6,7 @@ use agenthost_protocol::terminal::{
 };
 
 use crate::refusal::Refusal;
+use crate::terminals::SIZES;
 
 pub(super) fn judge(
     terminal: &TerminalState,
@@ -17,8 +18,10 @@ pub(super) fn judge(
         TerminalAction::Input(_) | TerminalAction::Resized(_) if exited => {
             return Err(Refusal::Invalid("the terminal has exited".to_owned()));
         }
-        TerminalAction::Resized(size) if size.cols < 1 || size.rows < 1 => {
-            let reason = "a terminal has at least one column and one row";
+        TerminalAction::Resized(size)
+            if !SIZES.contains(&size.cols) || !SIZES.contains(&size.rows) =>
+        {
+            let reason = "a terminal has 1 to 1000 columns and rows";
             return Err(Refusal::Invalid(reason.to_owned()));
         }
         TerminalAction::Input(_) => match &terminal.claim {

@@ -50,7 +50,7 @@ pub(crate) fn marked(errand: ChangeErrand, text: &str) -> Input {
             let text = if text.is_empty() { "{}" } else { text };
             let json: Value = serde_json::from_str(text).unwrap();
             Ok(Marked {
-                standing: standing(&json["git"]),
+                standing: Some(standing(&json["git"])),
                 session: summary(&json["session"]),
                 chat: summary(&json["chat"]),
             })

@@ -230,7 +230,7 @@ fn something_is_done_about_changes() {
             c1 invokeChangesetOperation ahp-session:/s1/changeset/uncommitted {"operationId": "discard", "target": {"kind": "range", "resource": "file:///w/a.txt", "range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}}}
                 c1: error -32602 target: `discard` can't be done to that
             c1 invokeChangesetOperation ahp-session:/s1/changeset/branch {"operationId": "merge"}
-                c1: error -32008 there is nothing at `ahp-session:/s1/changeset/branch`
+                c1: error -32602 subscribe to this changeset first: it is computed for who looks at it
             c1 invokeChangesetOperation ahp-session:/s1/changeset/uncommitted {"operationId": "discard", "target": {"kind": "resource", "resource": "file:///w/a.txt"}}
                 c1: 8 ahp-session:/s1/changeset/uncommitted changeset/operationStatusChanged {"status":"running","operationId":"discard"}
                 changes s1: discard file:///w/a.txt as Undo: "Changes of a session"
@@ -349,7 +349,7 @@ fn a_session_has_a_worktree() {
                 c1: schema of [], {}
             c1 createSession s1 {"workingDirectories": ["file:///w"], "config": {"isolation": "worktree", "branch": "main", "worktreeName": "one", "worktreeFiles": [".env"], "worktreeSetup": "make"}}
                 c1: null
-                changes s1: worktree WorktreeWish { name: Some("one"), base: Some("main"), files: [".env"], setup: Some("make") }
+                changes s1: worktree WorktreeWish { name: Some("one"), base: Some("main"), files: [".env"], setup: Some(CommandLine(4 bytes)) }
             worktree file:///kept/w
                 c1: 2 s1 session/workingDirectoryReplaced {"replacement":"file:///kept/w","directory":"file:///w"}
                 changes s1: mark start

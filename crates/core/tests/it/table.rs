@@ -292,7 +292,7 @@ const ROWS: &[Row] = &[
         accepted: &[], refused: &[(r#"{"data": "x"}"#, "the terminal has exited")] },
     Row { action: "terminal/resized", scene: Scene::Terminals, channel: "ahp-terminal:/session",
         accepted: &[r#"{"cols": 80, "rows": 24}"#],
-        refused: &[(r#"{"cols": 0, "rows": 24}"#, "a terminal has at least one column and one row")] },
+        refused: &[(r#"{"cols": 0, "rows": 24}"#, "a terminal has 1 to 1000 columns and rows")] },
     Row { action: "terminal/resized", scene: Scene::Terminals, channel: "ahp-terminal:/over",
         accepted: &[], refused: &[(r#"{"cols": 80, "rows": 24}"#, "the terminal has exited")] },
     Row { action: "terminal/claimed", scene: Scene::Terminals, channel: "ahp-terminal:/mine",

@@ -69,8 +69,8 @@ fn a_message_can_be_a_command() {
                 terminal run: open "no/such" in file:///w, 120 by 30
             terminal run failed the folder is not there
                 terminal run: close
-                c1: 31 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"Could not run no/such","error":{"message":"the folder is not there"}},"turnId":"t3","toolCallId":"command"}
-                c1: 32 s1.chat chat/turnComplete {"duration":2500,"turnId":"t3"}
+                c1: 32 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"Could not run no/such","error":{"message":"the folder is not there"}},"turnId":"t3","toolCallId":"command"}
+                c1: 33 s1.chat chat/turnComplete {"duration":2500,"turnId":"t3"}
                 changes s1: mark after t3, chat since before t1
         "#]],
     );

@@ -78,7 +78,7 @@ pub(crate) fn run(scale: &Scale) -> Vec<Budget> {
         what: "marking a moment over git status".to_owned(),
         value: ratio(mark),
         // A start of git for each question is what counts in a small folder.
-        most: if scale.quick { 15.0 } else { 6.0 },
+        most: if scale.quick { 10.0 } else { 3.0 },
     }]
 }
 

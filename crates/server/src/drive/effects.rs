@@ -81,11 +81,11 @@ impl Driver {
                 tracing::warn!(%channel, action, reason, "an action was discarded");
             }
             Effect::Terminal {
-                session,
+                place,
                 terminal,
                 command,
             } => {
-                let session = session.as_ref();
+                let session = place.as_ref().map(|place| &place.session);
                 return Ok(self.later.terminal(session, terminal, *command));
             }
             Effect::Changes(errand) => self.later.surveys.begin(*errand),

@@ -100,8 +100,9 @@ async fn a_message_is_a_command() {
     assert_eq!(call["success"], false);
     let result = &call["content"][1]["result"];
     assert_eq!(result["exitCode"], 3);
-    let preview = "/tmp\n30 120\nyes\ngot:yes\n";
-    assert_eq!(result["preview"], preview);
+    // What is typed shows where it happens to come.
+    let preview = result["preview"].as_str().unwrap();
+    assert_eq!(preview.replacen("yes\n", "", 1), "/tmp\n30 120\ngot:yes\n");
     assert_eq!(call["content"][0]["text"], preview);
 
     // An empty one is an error, and the next is a turn like any other.

@@ -62,26 +62,15 @@ pub(super) fn trees(
     if from == to {
         return Ok(Vec::new());
     }
-    let scope = repository.scope();
-    let arguments = [
-        "diff-tree",
-        "-r",
+    let how = [
         "-z",
         "--raw",
         "--numstat",
         "--find-renames",
         "-l1000",
-        "--no-ext-diff",
-        "--no-textconv",
         "--ignore-submodules=none",
-        from,
-        to,
-        "--",
     ];
-    let arguments = arguments.iter().map(AsRef::as_ref);
-    let output = repository
-        .shadow
-        .ask(arguments.chain([scope.as_os_str()]))?;
+    let output = diff_tree(repository, &how, from, to)?;
     let differences = parse(&output, &repository.key).ok_or_else(|| {
         let words = "it answered in a way that is not understood".to_owned();
         ChangesError::Git(words)
@@ -101,22 +90,8 @@ pub(super) fn since_commit(
     commit: &str,
     to: &str,
 ) -> Result<Vec<Difference>, ChangesError> {
-    let scope = repository.scope();
-    let arguments = [
-        "diff-tree",
-        "-r",
-        "-z",
-        "--name-only",
-        "--no-renames",
-        "--diff-filter=A",
-        commit,
-        to,
-        "--",
-    ];
-    let arguments = arguments.iter().map(AsRef::as_ref);
-    let new = repository
-        .shadow
-        .ask(arguments.chain([scope.as_os_str()]))?;
+    let how = ["-z", "--name-only", "--no-renames", "--diff-filter=A"];
+    let new = diff_tree(repository, &how, commit, to)?;
     let ignored = ignored(repository, &new)?;
     if ignored.is_empty() {
         return trees(repository, commit, to);
@@ -159,6 +134,21 @@ fn ignored(repository: &Repository, names: &[u8]) -> Result<Vec<u8>, ChangesErro
         ignored.push(0);
     }
     Ok(ignored)
+}
+
+/// Has git compare two trees, as far as the folder goes.
+pub(super) fn diff_tree(
+    repository: &Repository,
+    how: &[&str],
+    from: &str,
+    to: &str,
+) -> Result<Vec<u8>, ChangesError> {
+    let scope = repository.scope();
+    let plain = ["diff-tree", "-r", "--no-ext-diff", "--no-textconv"];
+    let trees = [from, to, "--"];
+    let arguments = plain.iter().chain(how).chain(&trees);
+    let arguments = arguments.map(AsRef::as_ref);
+    repository.shadow.ask(arguments.chain([scope.as_os_str()]))
 }
 
 /// Reads what git lists: first what each file is, then its lines.

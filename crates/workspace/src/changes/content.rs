@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agenthost_core::{Answer, Failure, FileRequest, SessionKey};
+use agenthost_core::{Answer, Failure, FileRequest, SessionKey, uris};
 use agenthost_protocol::changeset::ChangesetFile;
 use agenthost_protocol::common::{ContentRef, FileEdit, FileEditDiffStats, FileEditSide};
 use agenthost_protocol::ids::ChangesetFileId;
@@ -13,12 +13,14 @@ use agenthost_protocol::wire::Json;
 use super::compare::{Difference, Side};
 use super::git::Git;
 use super::repository::Repository;
-use super::{Changes, ChangesError, LOOKING};
+use super::{Changes, ChangesError, LOOKING, tree};
 use crate::address::{escape, uri_of_raw};
 use crate::files::{FileError, LARGEST, encode};
 
-/// The scheme of what was in files.
-pub(super) const SCHEME: &str = "agenthost-git:/";
+/// How addresses of what was in files begin.
+pub(super) fn beginning() -> String {
+    format!("{}:/", uris::GIT)
+}
 
 /// Differences as clients see them.
 pub(super) fn describe(
@@ -59,6 +61,35 @@ pub(super) fn describe(
     Ok(files)
 }
 
+/// Files that changed and are too large to be kept: that they are there, and
+/// where, is all that is shown.
+pub(super) fn large(repository: &Repository) -> Result<Vec<ChangesetFile>, ChangesError> {
+    let names = tree::too_large(repository)?;
+    let file = |name: &Vec<u8>| {
+        let path = repository.path(name);
+        let uri = uri_of_raw(&path);
+        let metadata = std::fs::metadata(&path).ok();
+        let content = ContentRef {
+            uri: uri.clone(),
+            size_hint: metadata.as_ref().map(std::fs::Metadata::len),
+            content_type: None,
+            nonce: metadata.and_then(|found| Some(format!("{:?}", found.modified().ok()?))),
+        };
+        let meta = [("agenthost.notKept".to_owned(), Json::from(true))];
+        ChangesetFile {
+            id: ChangesetFileId::from(uri.as_str()),
+            edit: FileEdit {
+                before: None,
+                after: Some(FileEditSide { uri, content }),
+                diff: None,
+            },
+            reviewed: None,
+            meta: Some(Box::new(meta.into_iter().collect())),
+        }
+    };
+    Ok(names.iter().map(file).collect())
+}
+
 /// Says so if it is another kind of file than before.
 fn modes(difference: &Difference) -> Option<Box<agenthost_protocol::wire::Object>> {
     let (before, after) = (difference.before.as_ref()?, difference.after.as_ref()?);
@@ -81,7 +112,8 @@ fn reference(
     let binary = !has_lines;
     ContentRef {
         uri: Uri::from(format!(
-            "{SCHEME}{}/{kind}{}/{name}",
+            "{}{}/{kind}{}/{name}",
+            beginning(),
             key.as_str(),
             side.object
         )),
@@ -115,7 +147,7 @@ impl Changes {
     /// Answers a request about something that was in a file; none if it is
     /// about something else. It can be read, and nothing else.
     pub fn answer(&self, request: &FileRequest) -> Option<Result<Answer, Failure>> {
-        let ours = |uri: &Uri| uri.as_str().starts_with(SCHEME);
+        let ours = |uri: &Uri| uri.as_str().starts_with(&beginning());
         let answer = match request {
             FileRequest::Read(params) if ours(&params.uri) => {
                 let read = self.read(&params.uri);
@@ -193,7 +225,7 @@ struct Address<'a> {
 
 impl<'a> Address<'a> {
     fn read(uri: &'a Uri) -> Option<Self> {
-        let mut parts = uri.as_str().strip_prefix(SCHEME)?.splitn(3, '/');
+        let mut parts = uri.as_str().strip_prefix(&beginning())?.splitn(3, '/');
         let (key, object) = (parts.next()?, parts.next()?);
         let (object, is_link) = match object.strip_prefix("link-") {
             Some(object) => (object, true),

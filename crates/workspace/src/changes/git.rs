@@ -5,7 +5,8 @@
 //! and no variable of the environment that would point it elsewhere.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,7 +21,8 @@ use super::ChangesError;
 /// Most bytes of one answer.
 const ANSWER: u64 = 64 * 1024 * 1024;
 
-/// Settings for questions: what a repository says to run is not run.
+/// Settings for questions: hooks and monitors of a repository are not run. Its
+/// filters are, as they are whenever the user's own git looks at files.
 const QUIET: &[&str] = &[
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -30,6 +32,9 @@ const QUIET: &[&str] = &[
     "maintenance.auto=false",
     "submodule.recurse=false",
 ];
+
+/// How long it may take to end when it is asked to.
+const POLITE: Duration = Duration::from_secs(1);
 
 /// Git in a folder, until a moment.
 #[derive(Debug, Clone)]
@@ -56,6 +61,14 @@ impl Git {
             directory: directory.to_owned(),
             variables: Vec::new(),
             deadline: Instant::now() + patience,
+        }
+    }
+
+    /// The same with all the time that something may take from now on.
+    pub(super) fn again(&self, patience: Duration) -> Self {
+        Git {
+            deadline: Instant::now() + patience,
+            ..self.clone()
         }
     }
 
@@ -110,7 +123,12 @@ impl Git {
         for setting in QUIET {
             command.args(["-c", setting]);
         }
-        command.args(arguments);
+        command
+            .args(arguments)
+            .env("LC_ALL", "C")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_LITERAL_PATHSPECS", self.literal());
         self.carry_out(command, input)
     }
 
@@ -121,50 +139,93 @@ impl Git {
     ) -> Result<Answered, ChangesError> {
         let mut command = self.command();
         command.args(arguments);
-        self.carry_out(command, &[])
+        self.carry_out_for_user(command)
+    }
+
+    /// Whether names are names, and not patterns: yes, unless somebody said
+    /// otherwise.
+    fn literal(&self) -> &OsStr {
+        let mut variables = self.variables.iter().rev();
+        let said = variables.find(|(name, _)| *name == "GIT_LITERAL_PATHSPECS");
+        said.map_or("1".as_ref(), |(_, value)| value.as_os_str())
     }
 
     fn command(&self) -> Command {
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("GIT_") {
+            let text = name.to_string_lossy();
+            let who = text.starts_with("GIT_AUTHOR_") || text.starts_with("GIT_COMMITTER_");
+            if text.starts_with("GIT_") && !who {
                 command.env_remove(name);
             }
         }
         command
             .current_dir(&self.directory)
-            .env("LC_ALL", "C")
-            .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_PAGER", "cat")
             .env("GIT_EDITOR", "true")
-            .env("GIT_LITERAL_PATHSPECS", "1")
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 
+    /// Runs something that may leave others behind that do not end: what it
+    /// says goes to files, so nobody waits for them.
+    fn carry_out_for_user(&self, mut command: Command) -> Result<Answered, ChangesError> {
+        let (mut output, mut problem) = (tempfile::tempfile()?, tempfile::tempfile()?);
+        command
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(problem.try_clone()?);
+        let mut child = self.spawn(command)?;
+        let (ended, late) = guarded(child.id(), self.deadline, || child.wait());
+        let ended = ended?;
+        if late {
+            return Err(ChangesError::TooSlow);
+        }
+        let read = |file: &mut File| -> std::io::Result<Vec<u8>> {
+            let mut bytes = Vec::new();
+            file.seek(SeekFrom::Start(0))?;
+            file.take(64 * 1024).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        Ok(Answered {
+            success: ended.success(),
+            said_no: ended.code() == Some(1),
+            output: read(&mut output)?,
+            problem: String::from_utf8_lossy(&read(&mut problem)?).into_owned(),
+        })
+    }
+
     fn carry_out(&self, mut command: Command, input: &[u8]) -> Result<Answered, ChangesError> {
-        let spawned = command
+        command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn();
-        let mut child = spawned.map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound if self.directory.is_dir() => ChangesError::NoGit,
-            std::io::ErrorKind::NotFound => ChangesError::NoFolder,
-            _ => ChangesError::Io(error.to_string()),
-        })?;
-        let answer = converse(&mut child, input, self.deadline);
+            .stderr(Stdio::piped());
+        let mut child = self.spawn(command)?;
+        let (said, late) = guarded(child.id(), self.deadline, || converse(&mut child, input));
         // Whatever is left of it has nobody to talk to.
-        let ended = child.wait().map_err(ChangesError::from)?;
-        let (output, problem) = answer?;
+        let ended = child.wait()?;
+        if late {
+            return Err(ChangesError::TooSlow);
+        }
+        let (output, problem) = said?;
+        if output.len() as u64 >= ANSWER {
+            return Err(ChangesError::TooMuch("output of git".to_owned()));
+        }
         Ok(Answered {
             success: ended.success(),
             said_no: ended.code() == Some(1),
             output,
             problem,
+        })
+    }
+
+    fn spawn(&self, mut command: Command) -> Result<Child, ChangesError> {
+        let spawned = command.process_group(0).spawn();
+        spawned.map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound if self.directory.is_dir() => ChangesError::NoGit,
+            std::io::ErrorKind::NotFound => ChangesError::NoFolder,
+            _ => ChangesError::Io(error.to_string()),
         })
     }
 }
@@ -178,29 +239,63 @@ impl Answered {
         Err(self.failure())
     }
 
-    /// What git said was wrong: its last words, without its name.
+    /// What git said was wrong, without its name.
     pub(super) fn failure(self) -> ChangesError {
         let said = String::from_utf8_lossy(&self.output);
-        let lines = self.problem.lines().chain(said.lines());
-        let mut lines = lines.filter(|line| !line.starts_with("hint:") && !line.trim().is_empty());
-        let words = lines.next().unwrap_or("it failed without a word");
-        let words = words.trim_start_matches("fatal: ");
-        let words = words.trim_start_matches("error: ");
-        ChangesError::Git(words.chars().take(300).collect())
+        let lines: Vec<_> = self.problem.lines().chain(said.lines()).collect();
+        let weighty = ["fatal: ", "error: ", "CONFLICT "];
+        let is_weighty = |line: &&str| weighty.iter().any(|start| line.starts_with(start));
+        let is_said = |line: &&str| !line.starts_with("hint:") && !line.trim().is_empty();
+        let first = lines
+            .iter()
+            .position(is_weighty)
+            .or(lines.iter().position(is_said));
+        let Some(first) = first else {
+            return ChangesError::Git("it failed without a word".to_owned());
+        };
+        let mut lines = lines.iter().skip(first);
+        let words = lines.next().copied().unwrap_or_default();
+        let words = words
+            .trim_start_matches("fatal: ")
+            .trim_start_matches("error: ");
+        // Names of files follow, if there are any.
+        let names = lines
+            .take_while(|line| line.starts_with('\t'))
+            .map(|line| line.trim());
+        let words: Vec<_> = std::iter::once(words).chain(names).collect();
+        ChangesError::Git(words.join(" ").chars().take(300).collect())
     }
 }
 
-/// Writes to a child, reads what it says, and kills it when it is too late.
-fn converse(
-    child: &mut Child,
-    input: &[u8],
-    deadline: Instant,
-) -> Result<(Vec<u8>, String), ChangesError> {
-    let group = i32::try_from(child.id()).ok().map(Pid::from_raw);
+/// Waits for something that a child does, and ends the child and all it started
+/// when it is too late. Says whether it was.
+fn guarded<R>(child: u32, deadline: Instant, wait: impl FnOnce() -> R) -> (R, bool) {
+    let group = i32::try_from(child).ok().map(Pid::from_raw);
+    let (done, over) = channel::<()>();
+    std::thread::scope(|scope| {
+        let late = scope.spawn(move || {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let late = over.recv_timeout(left) == Err(RecvTimeoutError::Timeout);
+            if let (true, Some(group)) = (late, group) {
+                // Asked to, it takes its locks away. It may have ended just now.
+                killpg(group, Signal::SIGTERM).unwrap_or_default();
+                if over.recv_timeout(POLITE) == Err(RecvTimeoutError::Timeout) {
+                    killpg(group, Signal::SIGKILL).unwrap_or_default();
+                }
+            }
+            late
+        });
+        let waited = wait();
+        drop(done);
+        (waited, late.join().unwrap_or(false))
+    })
+}
+
+/// Writes to a child, and reads all that it says.
+fn converse(child: &mut Child, input: &[u8]) -> std::io::Result<(Vec<u8>, String)> {
     let stdin = child.stdin.take();
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
-    let (done, over) = channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             if let Some(mut stdin) = stdin {
@@ -218,29 +313,10 @@ fn converse(
             }
             String::from_utf8_lossy(&problem).into_owned()
         });
-        let late = scope.spawn(move || {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let late = over.recv_timeout(left) == Err(RecvTimeoutError::Timeout);
-            if let (true, Some(group)) = (late, group) {
-                // It may have ended just now.
-                killpg(group, Signal::SIGKILL).unwrap_or_default();
-            }
-            late
-        });
         let mut output = Vec::new();
-        let read = match stdout {
-            Some(stdout) => stdout.take(ANSWER).read_to_end(&mut output),
-            None => Ok(0),
-        };
-        let problem = problem.join().unwrap_or_default();
-        drop(done);
-        if late.join().unwrap_or(false) {
-            return Err(ChangesError::TooSlow);
+        if let Some(stdout) = stdout {
+            stdout.take(ANSWER).read_to_end(&mut output)?;
         }
-        read?;
-        if output.len() as u64 >= ANSWER {
-            return Err(ChangesError::TooMuch("output of git".to_owned()));
-        }
-        Ok((output, problem))
+        Ok((output, problem.join().unwrap_or_default()))
     })
 }

@@ -1,13 +1,17 @@
 //! Moments that are remembered: a file each, with a tree for each folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
 use agenthost_core::{Mark, TurnOf};
 
+use super::git::Git;
 use super::repository::Repository;
-use super::{ChangesError, short_hash};
+use super::{ChangesError, Kept, LOOKING, short_hash};
+
+/// So many bytes of loose objects are a lot.
+const MUCH: u64 = 128 * 1024 * 1024;
 
 /// The trees of all folders at one moment.
 #[derive(Debug, Default)]
@@ -36,6 +40,17 @@ impl Marks {
         Ok(())
     }
 
+    /// All trees that are remembered in a directory.
+    fn all(directory: &Path) -> Result<BTreeSet<String>, ChangesError> {
+        let mut trees = BTreeSet::new();
+        for entry in std::fs::read_dir(directory)? {
+            let text = std::fs::read_to_string(entry?.path())?;
+            let lines = text.lines().filter_map(|line| line.split_once(' '));
+            trees.extend(lines.map(|(_, tree)| tree.to_owned()));
+        }
+        Ok(trees)
+    }
+
     /// Reads them; none if the moment was not marked.
     pub(super) fn read(directory: &Path, mark: &Mark) -> Result<Option<Self>, ChangesError> {
         let text = match std::fs::read_to_string(directory.join(name(mark))) {
@@ -48,6 +63,38 @@ impl Marks {
             trees: trees.collect(),
         }))
     }
+}
+
+impl Kept {
+    /// Forgets what was in files at moments that nobody marked, when there is a
+    /// lot of it. What somebody looked at a while ago stays for a while.
+    pub(super) fn tidy(&self) -> Result<(), ChangesError> {
+        for format in ["sha1", "sha256"] {
+            let ours = self.directory.join(format!("git-{format}"));
+            if !ours.is_dir() || size(&ours.join("objects"))? < MUCH {
+                continue;
+            }
+            let git = Git::new(&ours, LOOKING).with("GIT_DIR", &ours);
+            let mut arguments = vec!["prune".to_owned(), "--expire=10.minutes.ago".to_owned()];
+            arguments.extend(Marks::all(&self.directory.join("marks"))?);
+            git.ask(arguments)?;
+        }
+        Ok(())
+    }
+}
+
+/// How much loose objects take up.
+fn size(objects: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for folder in std::fs::read_dir(objects)? {
+        let folder = folder?;
+        if folder.file_type()?.is_dir() {
+            for object in std::fs::read_dir(folder.path())? {
+                bytes += object?.metadata()?.len();
+            }
+        }
+    }
+    Ok(bytes)
 }
 
 /// A name of a file. What clients choose does not become part of it.

@@ -1,6 +1,9 @@
 //! What people do about changes.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 use agenthost_core::{ChangeOperation, Moment, Operated, Operation};
 use agenthost_protocol::changeset::ChangesetOperationFollowUp;
@@ -8,10 +11,12 @@ use agenthost_protocol::common::ContentRef;
 use agenthost_protocol::uri::Uri;
 
 use super::compare::Difference;
-use super::git::Git;
+use super::git::{Answered, Git};
+use super::put_back::{Plan, put_back};
 use super::repository::Repository;
-use super::{ChangesError, Kept, compare, put_back, standing, tree};
+use super::{ChangesError, Kept, OPERATING, compare, standing, tree};
 use crate::address::{path_of, uri_of_raw};
+use crate::files::LARGEST;
 
 /// Does what is wanted, or nothing.
 pub(super) fn operate(
@@ -21,7 +26,7 @@ pub(super) fn operate(
 ) -> Result<Operated, ChangesError> {
     match wanted.operation {
         Operation::Stage => stage(repositories, wanted),
-        Operation::Commit => commit(primary(repositories)?, wanted),
+        Operation::Commit => commit(repositories, wanted),
         Operation::Undo | Operation::Restore => undo(kept, repositories, wanted),
         Operation::ShowPatch => show_patch(kept, repositories, wanted),
         Operation::Apply => apply(kept, primary(repositories)?, wanted),
@@ -44,16 +49,10 @@ fn done(message: impl Into<String>) -> Operated {
     }
 }
 
-/// Git as the user would run it.
-fn real(repository: &Repository) -> Result<&Git, ChangesError> {
-    let none = || ChangesError::Refused("the folder is in no git repository".to_owned());
-    repository.real.as_ref().ok_or_else(none)
-}
-
 fn stage(repositories: &[Repository], wanted: &ChangeOperation) -> Result<Operated, ChangesError> {
     let Some(file) = &wanted.file else {
         for repository in repositories {
-            real(repository)?.ask(["add", "--all", "--", "."])?;
+            repository.user()?.ask(["add", "--all", "--", "."])?;
         }
         return Ok(done("Everything is staged."));
     };
@@ -66,39 +65,67 @@ fn stage(repositories: &[Repository], wanted: &ChangeOperation) -> Result<Operat
     };
     let arguments = ["add", "--all", "--"].map(AsRef::as_ref);
     let arguments = arguments.into_iter().chain([path.as_os_str()]);
-    real(repository)?.ask(arguments)?;
+    repository.user()?.ask(arguments)?;
     Ok(done("The file is staged."))
 }
 
-fn commit(repository: &Repository, wanted: &ChangeOperation) -> Result<Operated, ChangesError> {
-    let git = real(repository)?;
-    let standing = standing::of(repository, None)?.unwrap_or_default();
-    if let Some(under_way) = standing.under_way {
-        return refused(format!("{under_way} is under way: finish it first"));
-    }
-    if standing.uncommitted == 0 {
-        return refused("there is nothing to commit");
-    }
-    // What was staged before stays so if it does not work out.
-    let index = repository.real_index.as_deref();
-    let staged = index.map(std::fs::read).transpose().unwrap_or_default();
-    git.ask(["add", "--all", "--", "."])?;
-    let commit = ["commit", "--quiet", "--message", &wanted.message, "--", "."];
-    let answer = git.run_as_user(commit)?;
-    if !answer.success {
-        if let (Some(index), Some(staged)) = (index, staged) {
-            replace(index, &staged)?;
+/// Commits what is not committed, folder by folder.
+fn commit(repositories: &[Repository], wanted: &ChangeOperation) -> Result<Operated, ChangesError> {
+    let mut commits = Vec::new();
+    for repository in repositories.iter().filter(|one| one.real.is_some()) {
+        let standing = standing::of(repository, None)?.unwrap_or_default();
+        if let Some(under_way) = standing.under_way {
+            return refused(format!("{under_way} is under way: finish it first"));
         }
-        return Err(answer.failure());
+        if standing.uncommitted > 0 {
+            commits.push(commit_folder(repository, &wanted.message)?);
+        }
     }
-    let commit = git.line(["log", "-1", "--format=%h %s"])?;
-    Ok(done(format!("Committed {commit}")))
+    match &*commits {
+        [] => refused("there is nothing to commit"),
+        commits => Ok(done(format!("Committed {}", commits.join(", ")))),
+    }
 }
 
-fn replace(path: &Path, content: &[u8]) -> Result<(), ChangesError> {
-    let unfinished = path.with_extension("agenthost");
-    std::fs::write(&unfinished, content)?;
-    std::fs::rename(unfinished, path)?;
+/// What was staged before stays so if it does not work out.
+fn commit_folder(repository: &Repository, message: &str) -> Result<String, ChangesError> {
+    let git = repository.user()?;
+    let index = repository.real_index.as_deref();
+    let staged = match index.map(std::fs::read) {
+        Some(Err(error)) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+        staged => staged.and_then(Result::ok),
+    };
+    let committed = git.ask(["add", "--all", "--", "."]).and_then(|_| {
+        let commit = ["commit", "--quiet", "--message", message, "--", "."];
+        git.run_as_user(commit)?.succeeded()
+    });
+    if let Err(error) = committed {
+        if let Some(index) = index {
+            replace(index, staged.as_deref())?;
+        }
+        return Err(error);
+    }
+    git.line(["log", "-1", "--format=%h %s"])
+}
+
+/// Makes the user's index what it was, the way git itself would: nobody else
+/// changes it meanwhile.
+fn replace(index: &Path, staged: Option<&[u8]>) -> Result<(), ChangesError> {
+    let lock = index.with_extension("lock");
+    let mut file = File::options().write(true).create_new(true).open(&lock)?;
+    let Some(staged) = staged else {
+        std::fs::remove_file(lock)?;
+        return Ok(std::fs::remove_file(index)?);
+    };
+    let mode = std::fs::metadata(index).map(|found| found.permissions());
+    let written = file
+        .write_all(staged)
+        .and_then(|()| mode.and_then(|mode| file.set_permissions(mode)));
+    let placed = written.and_then(|()| std::fs::rename(&lock, index));
+    placed.inspect_err(|_| {
+        // The first problem is the one to tell.
+        std::fs::remove_file(&lock).unwrap_or_default();
+    })?;
     Ok(())
 }
 
@@ -109,40 +136,42 @@ fn undo(
     repositories: &[Repository],
     wanted: &ChangeOperation,
 ) -> Result<Operated, ChangesError> {
-    let mut plans = Vec::new();
-    let mut known = false;
+    let (mut plans, mut large) = (Vec::new(), 0);
     for repository in repositories {
-        let Some((from, to)) = kept.ends(repository, &wanted.span)? else {
+        let Some(from) = kept.tree(repository, &wanted.span.from)? else {
             continue;
         };
-        known = true;
-        let now = match wanted.span.to {
-            Moment::Now => to.clone(),
-            _ => tree::take(repository)?,
+        let now = tree::take(repository)?;
+        let to = match (wanted.operation, &wanted.span.to) {
+            (Operation::Restore, _) | (_, Moment::Now) => Some(now.clone()),
+            (_, moment) => kept.tree(repository, moment)?,
         };
-        let to = match wanted.operation {
-            Operation::Restore => now.clone(),
-            _ => to,
+        let Some(to) = to else {
+            continue;
         };
         let mut differences = compare::since(repository, &wanted.span.from, &from, &to)?;
         differences.retain(|difference| concerns(repository, difference, wanted));
-        if to != now {
-            check_unchanged(repository, &to, &now, &differences)?;
-        }
-        plans.push((repository, from, now, differences));
+        check_unchanged(repository, &to, &now, &differences)?;
+        large += tree::too_large(repository)?.len();
+        plans.push(Plan::new(repository, from, now, &differences));
     }
-    if !known {
+    if plans.is_empty() {
         return Err(kept.unmarked());
     }
-    let mut count = 0;
-    for (repository, from, now, differences) in plans {
-        count += put_back::put_back(repository, &from, &now, &differences)?;
+    let count = put_back(&plans)?;
+    // What is not to be changed is not to be committed.
+    if wanted.span.from == Moment::Committed {
+        plans.iter().try_for_each(Plan::unstage)?;
     }
-    Ok(done(match count {
+    let mut words = match count {
         0 => "There was nothing to change.".to_owned(),
         1 => "1 file is as it was.".to_owned(),
         count => format!("{count} files are as they were."),
-    }))
+    };
+    if large > 0 {
+        words.push_str(" Files of more than 16 MiB were left alone.");
+    }
+    Ok(done(words))
 }
 
 fn concerns(repository: &Repository, difference: &Difference, wanted: &ChangeOperation) -> bool {
@@ -154,7 +183,8 @@ fn concerns(repository: &Repository, difference: &Difference, wanted: &ChangeOpe
     names.any(|name| name == *file)
 }
 
-/// Nothing that is to be changed may have changed since.
+/// Nothing that is to be changed may have changed since, or have become
+/// something that can't be looked at.
 fn check_unchanged(
     repository: &Repository,
     to: &str,
@@ -162,12 +192,12 @@ fn check_unchanged(
     differences: &[Difference],
 ) -> Result<(), ChangesError> {
     let since = compare::trees(repository, to, now)?;
-    let touched = |name: &[u8]| {
-        let sides = since
-            .iter()
-            .flat_map(|one| one.before.iter().chain(&one.after));
-        sides.into_iter().any(|side| side.name == name)
-    };
+    let left_out = tree::too_large(repository)?;
+    let sides = since
+        .iter()
+        .flat_map(|one| one.before.iter().chain(&one.after));
+    let since: BTreeSet<_> = sides.map(|side| side.name.as_slice()).collect();
+    let touched = |name: &[u8]| since.contains(name) || left_out.contains(name);
     for difference in differences {
         let sides = difference.before.iter().chain(&difference.after);
         for side in sides {
@@ -182,21 +212,11 @@ fn check_unchanged(
 
 /// The text of all differences.
 fn patch(repository: &Repository, from: &str, to: &str) -> Result<Vec<u8>, ChangesError> {
-    let scope = repository.scope();
-    let arguments = [
-        "diff-tree",
-        "-r",
-        "--patch",
-        "--binary",
-        "--find-renames",
-        "--no-ext-diff",
-        "--no-textconv",
-        from,
-        to,
-        "--",
-    ];
-    let arguments = arguments.iter().map(AsRef::as_ref);
-    repository.shadow.ask(arguments.chain([scope.as_os_str()]))
+    // Names as they are seen from the folder, which is where it is applied.
+    let prefix = String::from_utf8_lossy(&repository.prefix);
+    let relative = format!("--relative={prefix}");
+    let how = ["--patch", "--binary", "--find-renames", &*relative];
+    compare::diff_tree(repository, &how, from, to)
 }
 
 fn show_patch(
@@ -213,15 +233,18 @@ fn show_patch(
     if text.is_empty() {
         return Ok(done("There are no differences."));
     }
+    if text.len() as u64 > LARGEST {
+        return refused("the differences are too large to be shown as text");
+    }
     let git = &primary(repositories)?.shadow;
     let written = git.run(["hash-object", "-w", "--stdin"], &text)?;
     let object = String::from_utf8_lossy(&written.succeeded()?)
         .trim()
         .to_owned();
-    let scheme = super::content::SCHEME;
+    let beginning = super::content::beginning();
     let content = ContentRef {
         uri: Uri::from(format!(
-            "{scheme}{}/{object}/changes.patch",
+            "{beginning}{}/{object}/changes.patch",
             kept.key.as_str()
         )),
         size_hint: Some(text.len() as u64),
@@ -249,7 +272,7 @@ fn origin(repository: &Repository) -> Result<Origin, ChangesError> {
         return refused("this session has no worktree of its own, or its branch is gone");
     };
     Ok(Origin {
-        folder: real(repository)?.at(&folder),
+        folder: repository.user()?.at(&folder),
         branch,
         base,
     })
@@ -286,18 +309,33 @@ fn merge(repository: &Repository) -> Result<Operated, ChangesError> {
         branch,
         base,
     } = origin(repository)?;
+    let git_dir = PathBuf::from(folder.line(["rev-parse", "--absolute-git-dir"])?);
+    if let Some(what) = standing::under_way(&git_dir) {
+        return refused(format!(
+            "{what} is under way in the folder: finish it first"
+        ));
+    }
     let there = folder.maybe(["symbolic-ref", "--quiet", "--short", "HEAD"])?;
     if there.as_ref() != Some(&base) {
         return refused(format!(
             "`{base}` is not checked out in the folder of the worktree"
         ));
     }
-    let answer = folder.run_as_user(["merge", "--no-edit", branch.as_str()])?;
-    if !answer.success {
-        let failure = answer.failure();
-        // There may have been nothing to abort.
-        folder.run(["merge", "--abort"], &[])?;
-        return Err(failure);
+    let reference = format!("refs/heads/{branch}");
+    let message = format!("Merge branch '{branch}'");
+    let merge = [
+        "merge",
+        "--quiet",
+        "-m",
+        message.as_str(),
+        reference.as_str(),
+    ];
+    let merged = folder.run_as_user(merge).and_then(Answered::succeeded);
+    if let Err(error) = merged {
+        if standing::under_way(&git_dir).is_some() {
+            folder.again(OPERATING).ask(["merge", "--abort"])?;
+        }
+        return Err(error);
     }
     Ok(done(format!("`{branch}` is merged into `{base}`.")))
 }

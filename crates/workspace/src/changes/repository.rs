@@ -1,6 +1,6 @@
 //! The repository that a folder is in, seen so that nothing of it changes.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -78,15 +78,18 @@ impl Repository {
 
     /// The tree of the last commit; an empty one before the first.
     pub(super) fn committed(&self) -> Result<String, ChangesError> {
-        if self.real.is_none() {
-            let reason = "the folder is in no git repository".to_owned();
-            return Err(ChangesError::Refused(reason));
-        }
+        self.user()?;
         let tree = ["rev-parse", "--quiet", "--verify", "HEAD^{tree}"];
         match self.shadow.maybe(tree)? {
             Some(tree) => Ok(tree),
             None => self.empty(),
         }
+    }
+
+    /// Git as the user would run it.
+    pub(super) fn user(&self) -> Result<&Git, ChangesError> {
+        let none = || ChangesError::Refused("the folder is in no git repository".to_owned());
+        self.real.as_ref().ok_or_else(none)
     }
 
     /// The tree with nothing in it.
@@ -104,9 +107,13 @@ impl Repository {
         OsString::from_vec(self.prefix.clone())
     }
 
-    /// Where a path of the repository is.
+    /// Where a path of the repository is: below the folder as the session names
+    /// it, whatever links lead there.
     pub(super) fn path(&self, name: &[u8]) -> PathBuf {
-        self.top.join(std::ffi::OsStr::from_bytes(name))
+        match name.strip_prefix(self.prefix.as_slice()) {
+            Some(inside) => self.directory.join(OsStr::from_bytes(inside)),
+            None => self.top.join(OsStr::from_bytes(name)),
+        }
     }
 }
 
@@ -134,12 +141,16 @@ impl Found {
                 "objects",
                 "--git-path",
                 "index",
+                "--show-toplevel",
+                "--show-prefix",
             ],
             &[],
         )?;
         if !answer.success {
+            let bare = answer.output.starts_with(b"false\n");
             return match answer.failure() {
                 ChangesError::Git(words) if words.contains("not a git repository") => Ok(None),
+                _ if bare => Err(ChangesError::Bare),
                 other => Err(other),
             };
         }
@@ -151,24 +162,16 @@ impl Found {
         let path = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
         let format = String::from_utf8_lossy(next()).into_owned();
         let (git_dir, objects, index) = (path(next()), path(next()), path(next()));
-        let top = without_newline(git.ask(["rev-parse", "--show-toplevel"])?);
-        let prefix = without_newline(git.ask(["rev-parse", "--show-prefix"])?);
+        let top = path(next());
         Ok(Some(Found {
-            top: path(&top),
+            top,
             git_dir,
             objects,
             index,
-            prefix,
+            prefix: next().to_vec(),
             format,
         }))
     }
-}
-
-fn without_newline(mut bytes: Vec<u8>) -> Vec<u8> {
-    if bytes.last() == Some(&b'\n') {
-        bytes.pop();
-    }
-    bytes
 }
 
 /// Our repository for a session, made if it is not there. What it does not

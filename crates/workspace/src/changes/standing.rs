@@ -64,7 +64,8 @@ pub(super) fn of(
     }))
 }
 
-fn under_way(git_dir: &Path) -> Option<String> {
+/// What has to be finished first, by what git keeps of it.
+pub(super) fn under_way(git_dir: &Path) -> Option<String> {
     let mut all = UNDER_WAY.iter();
     let found = all.find(|(file, _)| git_dir.join(file).exists());
     found.map(|(_, what)| (*what).to_owned())
@@ -106,7 +107,7 @@ pub(super) fn branch_point(repository: &Repository) -> Result<String, ChangesErr
     let Some(base) = base(repository, branch.as_deref())? else {
         return repository.committed();
     };
-    let Some(commit) = git.maybe(["merge-base", "HEAD", base.as_str()])? else {
+    let Some(commit) = git.maybe(["merge-base", "--end-of-options", "HEAD", base.as_str()])? else {
         return repository.committed();
     };
     git.line(["rev-parse", "--verify", &format!("{commit}^{{tree}}")])

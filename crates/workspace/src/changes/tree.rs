@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
+use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 use ignore::WalkBuilder;
@@ -34,19 +34,36 @@ pub(super) fn take(repository: &Repository) -> Result<String, ChangesError> {
     if repository.real.is_none() && !repository.index.exists() {
         check_size(repository)?;
     }
+    unlock(repository)?;
     seed(repository)?;
     let git = &repository.shadow;
-    let changed = list(repository, git)?;
-    if !changed.is_empty() {
-        let mut input = Vec::new();
-        for name in &changed {
-            input.extend_from_slice(name);
-            input.push(0);
-        }
-        let arguments = ["update-index", "-z", "--add", "--remove", "--stdin"];
-        git.run(arguments, &input)?.succeeded()?;
-    }
+    let (folders, changed): (Vec<_>, Vec<_>) = list(repository, git)?
+        .into_iter()
+        .partition(|name| is_plain_folder(repository, name));
+    update(git, &["--force-remove"], &folders)?;
+    update(git, &["--add", "--remove", "--replace"], &changed)?;
     git.line(["write-tree", "--missing-ok"])
+}
+
+fn update(git: &Git, how: &[&str], names: &[Vec<u8>]) -> Result<(), ChangesError> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let mut input = Vec::new();
+    for name in names {
+        input.extend_from_slice(name);
+        input.push(0);
+    }
+    let arguments = ["update-index", "-z"].iter().chain(how).chain(&["--stdin"]);
+    git.run(arguments, &input)?.succeeded().map(drop)
+}
+
+/// Whether a folder is where a file was. One with a repository of its own is
+/// something else.
+fn is_plain_folder(repository: &Repository, name: &[u8]) -> bool {
+    let path = repository.path(name);
+    let is_folder = path.is_dir() && !path.is_symlink();
+    is_folder && !path.join(".git").exists()
 }
 
 /// Whether a folder that is in no repository is small enough: all of it has to
@@ -87,6 +104,47 @@ pub(super) fn without(
     rest
 }
 
+/// Takes away what a git that was killed left behind: nobody else uses our
+/// index.
+fn unlock(repository: &Repository) -> Result<(), ChangesError> {
+    let mut lock = repository.index.clone().into_os_string();
+    lock.push(".lock");
+    match std::fs::remove_file(lock) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Files that the user's git tracks and our index does not have: they may have
+/// become tracked although ignore files name them. Looked for when the user's
+/// index is not the one that was looked at last.
+fn adopted(repository: &Repository) -> Result<Vec<Vec<u8>>, ChangesError> {
+    let Some(real) = repository.real_index.as_ref().filter(|real| real.exists()) else {
+        return Ok(Vec::new());
+    };
+    let metadata = std::fs::metadata(real)?;
+    let stamp = format!("{:?} {}", metadata.modified()?, metadata.len());
+    let noted = repository.index.with_extension("seen");
+    if std::fs::read_to_string(&noted).is_ok_and(|noted| noted == stamp) {
+        return Ok(Vec::new());
+    }
+    let scope = repository.scope();
+    let list = |git: &Git| {
+        let arguments = ["ls-files", "-z", "--full-name", "--"].map(AsRef::as_ref);
+        git.ask(arguments.into_iter().chain([scope.as_os_str()]))
+    };
+    let theirs = list(&repository.shadow.clone().with("GIT_INDEX_FILE", real))?;
+    let ours = list(&repository.shadow)?;
+    let ours: BTreeSet<_> = names(&ours).collect();
+    let missing = names(&theirs).filter(|name| {
+        let there = std::fs::symlink_metadata(repository.path(name)).is_ok();
+        there && !ours.contains(name)
+    });
+    let missing = missing.map(<[u8]>::to_vec).collect();
+    std::fs::write(noted, stamp)?;
+    Ok(missing)
+}
+
 /// Starts our index from the user's: so files that did not change since git
 /// last looked need not be read.
 fn seed(repository: &Repository) -> Result<(), ChangesError> {
@@ -111,21 +169,25 @@ fn seed(repository: &Repository) -> Result<(), ChangesError> {
 /// What changed since our index was written, and can be looked at.
 fn list(repository: &Repository, git: &Git) -> Result<BTreeSet<Vec<u8>>, ChangesError> {
     let scope = repository.scope();
-    let listed = |arguments: &[&str]| {
-        let arguments = arguments.iter().map(AsRef::as_ref);
-        git.ask(arguments.chain(["--".as_ref(), scope.as_os_str()]))
-    };
-    let changed = listed(&["ls-files", "-z", "--modified", "--deleted"])?;
-    let new = listed(&["ls-files", "-z", "--others", "--exclude-standard"])?;
+    let kinds = ["--modified", "--deleted", "--others", "--exclude-standard"];
+    let arguments = ["ls-files", "-z"].iter().chain(&kinds).chain(&["--"]);
+    let arguments = arguments.map(AsRef::as_ref);
+    let listed = git.ask(arguments.chain([scope.as_os_str()]))?;
     // What is in conflict anywhere can't be in a tree.
-    let unmerged = git.ask(["ls-files", "-z", "--unmerged"])?;
+    let unmerged = if repository.prefix.is_empty() {
+        Vec::new()
+    } else {
+        git.ask(["ls-files", "-z", "--unmerged"])?
+    };
     let unmerged = names(&unmerged).filter_map(|entry| {
         let name = entry.splitn(2, |byte| *byte == b'\t').nth(1);
         name.map(<[u8]>::to_vec)
     });
+    let adopted = adopted(repository)?;
     let mut found: BTreeSet<Vec<u8>> = unmerged.collect();
     let mut bytes = 0;
-    for name in names(&changed).chain(names(&new)) {
+    let adopted = adopted.iter().map(Vec::as_slice);
+    for name in names(&listed).chain(adopted) {
         // A folder with a repository of its own is not ours to look into.
         if name.ends_with(b"/") || found.contains(name) {
             continue;
@@ -146,6 +208,23 @@ fn list(repository: &Repository, git: &Git) -> Result<BTreeSet<Vec<u8>>, Changes
     Ok(found)
 }
 
+/// Files that changed and are in no tree as they are: too large, or not to be
+/// read.
+pub(super) fn too_large(repository: &Repository) -> Result<BTreeSet<Vec<u8>>, ChangesError> {
+    let scope = repository.scope();
+    let kinds = ["--modified", "--others", "--exclude-standard"];
+    let arguments = ["ls-files", "-z"].iter().chain(&kinds).chain(&["--"]);
+    let arguments = arguments.map(AsRef::as_ref);
+    let changed = repository
+        .shadow
+        .ask(arguments.chain([scope.as_os_str()]))?;
+    let left_out = names(&changed).filter(|name| {
+        let link = name.ends_with(b"/");
+        !link && size(repository, name).is_none()
+    });
+    Ok(left_out.map(<[u8]>::to_vec).collect())
+}
+
 fn names(output: &[u8]) -> impl Iterator<Item = &[u8]> {
     output
         .split(|byte| *byte == 0)
@@ -154,7 +233,7 @@ fn names(output: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// How large a file is; none if it is left out. One that is gone has no size.
 fn size(repository: &Repository, name: &[u8]) -> Option<u64> {
-    let path = repository.top.join(std::ffi::OsStr::from_bytes(name));
+    let path = repository.path(name);
     let Ok(metadata) = std::fs::symlink_metadata(&path) else {
         return Some(0);
     };

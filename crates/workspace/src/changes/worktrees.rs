@@ -3,23 +3,25 @@
 //! A worktree is a folder of its own with a branch of its own. Where it came
 //! from is noted beside what git keeps of it.
 
-use std::io::Read;
-use std::os::unix::process::CommandExt;
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use agenthost_core::{SessionKey, Worktree, WorktreeWish};
+use agenthost_core::{
+    COMMAND_COLS, COMMAND_ROWS, CommandLine, SessionKey, TerminalEvent, Worktree, WorktreeWish,
+};
 use agenthost_protocol::uri::Uri;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
 
-use super::git::Git;
+use super::git::{Answered, Git};
 use super::{Changes, ChangesError, OPERATING, WORKTREES};
 use crate::address::{path_of, uri_of, uri_of_raw};
 use crate::files::LARGEST;
+use crate::terminal::{Program, Terminal, TerminalStart};
 
 /// The file in which it is noted what a worktree was made from.
 const NOTE: &str = "agenthost";
@@ -30,20 +32,32 @@ const SETUP: Duration = Duration::from_secs(600);
 /// Most files that are copied into a worktree.
 const COPIES: usize = 100;
 
+/// What is noted of a worktree.
+struct Note {
+    base: String,
+    folder: Uri,
+    branch: String,
+}
+
 /// The branch that a worktree was made from, if the host made it.
 pub(super) fn based_on(git_dir: &Path) -> Option<String> {
-    note(git_dir).map(|(base, _)| base)
+    note(git_dir).map(|note| note.base)
 }
 
 /// The folder that a worktree was made from, if the host made it.
 pub(super) fn made_from(git_dir: &Path) -> Option<Uri> {
-    note(git_dir).map(|(_, folder)| folder)
+    note(git_dir).map(|note| note.folder)
 }
 
-fn note(git_dir: &Path) -> Option<(String, Uri)> {
+fn note(git_dir: &Path) -> Option<Note> {
     let note = std::fs::read_to_string(git_dir.join(NOTE)).ok()?;
-    let (base, folder) = note.trim_end().split_once('\n')?;
-    Some((base.to_owned(), Uri::from(folder)))
+    let mut lines = note.lines();
+    let mut line = || lines.next().map(ToOwned::to_owned);
+    Some(Note {
+        base: line()?,
+        folder: Uri::from(line()?),
+        branch: line()?,
+    })
 }
 
 /// What became of the worktree of a session that is gone.
@@ -97,12 +111,9 @@ impl Changes {
             ));
         }
         let current = git.maybe(["symbolic-ref", "--quiet", "--short", "HEAD"])?;
-        let base = wish
-            .base
-            .clone()
-            .or(current)
-            .unwrap_or_else(|| "HEAD".to_owned());
-        let commit = format!("{base}^{{commit}}");
+        let base = wish.base.clone().or(current);
+        let named = base.as_deref().unwrap_or("HEAD");
+        let commit = format!("{named}^{{commit}}");
         let known = [
             "rev-parse",
             "--quiet",
@@ -113,6 +124,8 @@ impl Changes {
         let Some(commit) = git.maybe(known)? else {
             return Err(refused("there is no such branch to start from"));
         };
+        // Where no branch is checked out, it is based on the commit.
+        let base = base.unwrap_or_else(|| commit.clone());
         let top = git.line(["rev-parse", "--show-toplevel"])?;
         let prefix = git.line(["rev-parse", "--show-prefix"])?;
         let called = Path::new(&top).file_name().unwrap_or("worktree".as_ref());
@@ -125,14 +138,22 @@ impl Changes {
         let added = added
             .into_iter()
             .chain([place.as_os_str(), commit.as_ref()]);
-        git.run_as_user(added)?.succeeded()?;
         let directory = match prefix.trim_end_matches('/') {
             "" => place.clone(),
             prefix => place.join(prefix),
         };
-        let ready = self.set_up(&from, &directory, &base, folder, wish);
-        if let Err(error) = ready {
-            remove(&git, &place, &branch)?;
+        let note = Note {
+            base,
+            folder: folder.clone(),
+            branch: branch.clone(),
+        };
+        let made = git
+            .run_as_user(added)
+            .and_then(Answered::succeeded)
+            .and_then(|_| self.set_up(&key, &from, &directory, &note, wish));
+        if let Err(error) = made {
+            // It may not have come that far; the first problem is the one to tell.
+            remove(&git.again(OPERATING), &place, &branch).unwrap_or_default();
             return Err(error);
         }
         Ok(Worktree {
@@ -141,29 +162,45 @@ impl Changes {
         })
     }
 
+    /// Notes what a worktree was made from, and gets it ready.
     fn set_up(
         &self,
+        session: &SessionKey,
         from: &Path,
         directory: &Path,
-        base: &str,
-        folder: &Uri,
+        note: &Note,
         wish: &WorktreeWish,
     ) -> Result<(), ChangesError> {
         let git = Git::new(directory, OPERATING);
         let git_dir = git.line(["rev-parse", "--absolute-git-dir"])?;
-        std::fs::write(
-            Path::new(&git_dir).join(NOTE),
-            format!("{base}\n{folder}\n"),
-        )?;
+        let text = format!("{}\n{}\n{}\n", note.base, note.folder, note.branch);
+        std::fs::write(Path::new(&git_dir).join(NOTE), text)?;
         copy(from, directory, &wish.files)?;
-        match &wish.setup {
-            Some(line) => run(directory, line),
-            None => Ok(()),
+        let Some(line) = &wish.setup else {
+            return Ok(());
+        };
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let known = Arc::clone(&cancelled);
+        self.setups().insert(session.clone(), known);
+        let ran = run(directory, line, self.notes.clone(), &cancelled);
+        self.setups().remove(session);
+        ran
+    }
+
+    /// Ends the setup of a session that nobody wants any more.
+    pub fn cancel_setup(&self, session: &Uri) {
+        if let Some(setup) = self.setups().get(&SessionKey::of(session)) {
+            setup.store(true, Ordering::Relaxed);
         }
     }
 
+    fn setups(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Arc<AtomicBool>>> {
+        self.setups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Removes the worktree of a session that is gone, unless there is
-    /// something in it that is nowhere else.
+    /// something in it that is nowhere else. Files that ignore files name go
+    /// with it.
     ///
     /// # Errors
     ///
@@ -182,13 +219,14 @@ impl Changes {
         }
         let git_dir = PathBuf::from(git.line(["rev-parse", "--absolute-git-dir"])?);
         let branch = git.maybe(["symbolic-ref", "--quiet", "--short", "HEAD"])?;
-        let origin = note(&git_dir).and_then(|(base, folder)| Some((base, path_of(&folder)?)));
-        let (Some((base, folder)), Some(branch)) = (origin, branch) else {
+        let origin = note(&git_dir).filter(|note| Some(&note.branch) == branch.as_ref());
+        let origin = origin.and_then(|note| Some((path_of(&note.folder)?, note)));
+        let Some((folder, Note { base, branch, .. })) = origin else {
             let words = format!("the worktree {here} is on another branch");
             return Ok(Leftover::Kept(words));
         };
         let git = Git::new(&folder, OPERATING);
-        let range = format!("{base}..{branch}");
+        let range = format!("{base}..refs/heads/{branch}");
         let ahead = git.line(["rev-list", "--count", "--end-of-options", range.as_str()])?;
         let place = place.as_os_str();
         git.ask(["worktree".as_ref(), "remove".as_ref(), place])?;
@@ -240,11 +278,12 @@ fn copy(from: &Path, to: &Path, names: &[String]) -> Result<(), ChangesError> {
     let to = Dir::open_ambient_dir(to, ambient_authority())?;
     for name in names {
         let path = Path::new(name);
-        let plain = path
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)));
+        let plain = path.components().all(
+            |part| matches!(part, Component::Normal(part) if !part.eq_ignore_ascii_case(".git")),
+        );
         if !plain || name.is_empty() {
-            let reason = "files to copy are named from the folder, without `..`".to_owned();
+            let reason =
+                "files to copy are named from the folder, without `..` or `.git`".to_owned();
             return Err(ChangesError::Refused(reason));
         }
         let Ok(metadata) = from.metadata(path) else {
@@ -265,52 +304,51 @@ fn copy(from: &Path, to: &Path, names: &[String]) -> Result<(), ChangesError> {
     Ok(())
 }
 
-/// Runs what the user wants to be run first; its last words if it fails.
-fn run(directory: &Path, line: &str) -> Result<(), ChangesError> {
-    let (mut reader, writer) = std::io::pipe()?;
-    let mut child = Command::new("sh")
-        .args(["-c", line])
-        .current_dir(directory)
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone()?)
-        .stderr(writer)
-        .process_group(0)
-        .spawn()?;
-    let group = i32::try_from(child.id()).ok().map(Pid::from_raw);
-    let words = std::thread::spawn(move || {
-        let mut last = Vec::new();
-        let mut buffer = [0; 4096];
-        while let Ok(count @ 1..) = reader.read(&mut buffer) {
-            last.extend(buffer.iter().take(count));
-            last.drain(..last.len().saturating_sub(2_000));
-        }
-        String::from_utf8_lossy(&last).into_owned()
-    });
+/// Runs what the user wants to be run first, in a terminal: it ends with the
+/// host, however that ends. Its last words if it fails.
+fn run(
+    directory: &Path,
+    line: &CommandLine,
+    notes: Option<Arc<Path>>,
+    cancelled: &AtomicBool,
+) -> Result<(), ChangesError> {
+    let refused = |reason: String| Err(ChangesError::Refused(reason));
+    let start = TerminalStart {
+        program: Program::Command(line.clone()),
+        directory: uri_of(directory),
+        cols: COMMAND_COLS,
+        rows: COMMAND_ROWS,
+        notes,
+        keep: None,
+    };
+    let (tell, told) = sync_channel(16);
+    let tell = move |event| {
+        // When nobody waits any more, nobody wants to know.
+        tell.send(event).unwrap_or_default();
+    };
+    let terminal = Terminal::open(&start, tell);
+    let _terminal = terminal.map_err(|error| ChangesError::Refused(error.to_string()))?;
     let deadline = Instant::now() + SETUP;
-    let ended = loop {
-        match child.try_wait()? {
-            Some(status) => break Some(status),
-            None if Instant::now() > deadline => break None,
-            None => std::thread::sleep(Duration::from_millis(20)),
+    let end = loop {
+        match told.recv_timeout(Duration::from_millis(100)) {
+            Ok(TerminalEvent::Exited(end)) => break end,
+            Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return refused("the setup command is lost".to_owned());
+            }
+        }
+        if cancelled.load(Ordering::Relaxed) {
+            return refused("the session is gone".to_owned());
+        }
+        if Instant::now() > deadline {
+            return refused("the setup command took too long".to_owned());
         }
     };
-    if let Some(group) = group {
-        // What it left running has no business here. There may be nothing.
-        killpg(group, Signal::SIGKILL).unwrap_or_default();
-    }
-    let Some(status) = ended else {
-        child.wait()?;
-        return Err(ChangesError::Refused(
-            "the setup command took too long".to_owned(),
-        ));
-    };
-    if status.success() {
+    if end.exit_code == Some(0) {
         return Ok(());
     }
-    let words = words.join().unwrap_or_default();
+    let words = end.preview.unwrap_or_default();
     let last = words.lines().rfind(|line| !line.trim().is_empty());
     let last = last.unwrap_or("it said nothing");
-    Err(ChangesError::Refused(format!(
-        "the setup command failed: {last}"
-    )))
+    refused(format!("the setup command failed: {last}"))
 }

@@ -1,6 +1,8 @@
 //! Files come, go and move.
 
 use std::path::Path;
+
+use cap_std::fs::MetadataExt;
 use std::sync::PoisonError;
 
 use agenthost_core::{Access, Root, uris};
@@ -126,6 +128,11 @@ fn copy(
     })?;
     let metadata = from.dir.metadata(source).map_err(unread)?;
     if metadata.is_file() {
+        // Opening what is to be written would empty what is to be read.
+        let there = to.dir.metadata(target);
+        if there.is_ok_and(|there| is_same(&there, &metadata)) {
+            return Ok(());
+        }
         from.dir.copy(source, &to.dir, target).map_err(unwritten)?;
         return Ok(());
     }
@@ -146,6 +153,11 @@ fn copy(
         copy(from, &source.join(&name), to, &target.join(&name), left)?;
     }
     Ok(())
+}
+
+/// Whether two names are of one file.
+fn is_same(one: &cap_std::fs::Metadata, other: &cap_std::fs::Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 /// A granted directory itself can't be moved, deleted or written over.

@@ -42,6 +42,16 @@ impl Plain {
         whole
     }
 
+    /// What there is of a line that does not come to its end.
+    pub(super) fn give_up_line(&mut self) -> String {
+        std::mem::take(&mut self.line)
+    }
+
+    /// How long the line is that has not come to its end.
+    pub(super) fn open_line(&self) -> usize {
+        self.line.len()
+    }
+
     /// What is left of the last line.
     pub fn finish(self) -> String {
         self.line

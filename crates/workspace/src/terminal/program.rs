@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use agenthost_core::CommandLine;
 use portable_pty::CommandBuilder;
 use tempfile::TempDir;
 
@@ -22,7 +23,7 @@ pub enum Program {
     Shell(Shell),
     /// One command line, by `sh -c`, with nothing that waits for a reader
     /// between it and its output.
-    Command(String),
+    Command(CommandLine),
 }
 
 /// Which shell, and how it starts.
@@ -66,7 +67,7 @@ impl Prepared {
     pub(super) fn new(program: &Program) -> Self {
         let mut prepared = match program {
             Program::Shell(shell) => Self::shell(shell),
-            Program::Command(line) => Self::command(line),
+            Program::Command(line) => Self::command(&line.0),
         };
         prepared.command.env("TERM", "xterm-256color");
         prepared.command.env("COLORTERM", "truecolor");

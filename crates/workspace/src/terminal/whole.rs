@@ -17,6 +17,9 @@ const NAME: &str = "output.txt";
 /// Room for a word about what is missing.
 const REMARK: u64 = 100;
 
+/// A line that is longer than this is not written over any more.
+const LINE: usize = 64 * 1024;
+
 /// Where the output of a command is kept when it is too long to be shown.
 #[derive(Debug, Clone)]
 pub struct KeepOutput {
@@ -49,7 +52,10 @@ impl Whole {
 
     /// More was written.
     pub(super) fn push(&mut self, text: &str) -> io::Result<()> {
-        let text = self.plain.push(text);
+        let mut text = self.plain.push(text);
+        if self.plain.open_line() > LINE {
+            text.push_str(&self.plain.give_up_line());
+        }
         self.write(&text)
     }
 

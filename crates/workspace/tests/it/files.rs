@@ -409,3 +409,28 @@ fn files_come_and_go() {
     let refused = disk.files.delete(&disk.roots, &refused);
     assert!(matches!(refused, Err(FileError::Denied { .. })));
 }
+
+/// A copy of a file onto itself, by whatever name, leaves it as it is.
+#[test]
+fn a_file_is_not_lost_by_copying_it_onto_itself() {
+    let disk = Disk::new();
+    fs::write(disk.path("a"), "text").unwrap();
+    fs::hard_link(disk.path("a"), disk.path("hard")).unwrap();
+    symlink("a", disk.path("soft")).unwrap();
+    for (from, to) in [
+        ("a", "a"),
+        ("a", "hard"),
+        ("hard", "a"),
+        ("soft", "a"),
+        ("a", "soft"),
+    ] {
+        let json = json!({"source": disk.uri(from), "destination": disk.uri(to)});
+        let copy: ResourceCopyParams = params(json);
+        disk.files.copy(&disk.roots, &copy).unwrap();
+        assert_eq!(
+            fs::read_to_string(disk.path("a")).unwrap(),
+            "text",
+            "{from} to {to}"
+        );
+    }
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agenthost_core::{SessionKey, TerminalEnd, TerminalEvent};
+use agenthost_core::{CommandLine, SessionKey, TerminalEnd, TerminalEvent};
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::{Contents, GRACE, KeepOutput, Program, Shell, Terminal, TerminalStart};
 use nix::sys::signal::kill;
@@ -12,12 +12,16 @@ use tempfile::TempDir;
 
 use crate::bench::{Bench, PATIENCE, start};
 
+/// A shell whose user has no files of his own.
 fn shell() -> Program {
-    Program::Shell(Shell::default())
+    Program::Shell(Shell {
+        environment: vec![("HOME".into(), "/nonexistent".into())],
+        ..Shell::default()
+    })
 }
 
 fn command(line: &str) -> Program {
-    Program::Command(line.to_owned())
+    Program::Command(CommandLine(line.to_owned()))
 }
 
 #[test]
@@ -220,4 +224,7 @@ fn all_output_of_a_command_can_be_read() {
     assert_eq!(end.exit_code, Some(2));
     assert!(text.len() <= 16 * 1024 * 1024 && text.ends_with("more bytes were not kept)\n"));
     assert_eq!(run("echo short").whole, None);
+    let long = "x".repeat(200_000);
+    let refused = Terminal::open(&start(command(&long), directory.path()), drop);
+    assert_eq!(refused.unwrap_err().to_string(), "the command is too long");
 }

@@ -99,7 +99,15 @@ fn change(scene: &Scene, chance: &mut Chance) {
     let names = files(scene);
     let one = names.get(chance.0.usize(..names.len().max(1))).cloned();
     let path = |name: &str| scene.folder.join(name);
-    let make = |name: &str| fs::create_dir_all(path(name).parent().unwrap()).unwrap();
+    let make = |name: &str| {
+        for parent in Path::new(name).ancestors().skip(1) {
+            // What is in the way goes.
+            if path(parent.to_str().unwrap()).is_file() {
+                fs::remove_file(scene.folder.join(parent)).unwrap();
+            }
+        }
+        fs::create_dir_all(path(name).parent().unwrap()).unwrap();
+    };
     match (chance.0.u8(..12), one) {
         (0..3, Some(name)) => {
             let mut text = fs::read(path(&name)).unwrap();
@@ -111,7 +119,8 @@ fn change(scene: &Scene, chance: &mut Chance) {
             let to = chance.name();
             make(&to);
             if !path(&to).is_dir() {
-                fs::rename(path(&name), path(&to)).unwrap();
+                // Making room for it may have taken it away.
+                fs::rename(path(&name), path(&to)).unwrap_or_default();
             }
         }
         (6, Some(name)) => {
@@ -123,6 +132,17 @@ fn change(scene: &Scene, chance: &mut Chance) {
             make(&name);
             if !path(&name).exists() {
                 symlink("somewhere", path(&name)).unwrap_or_default();
+            }
+        }
+        (10, _) => {
+            // A folder becomes a file, or the other way round.
+            let name = *["src", "with space"].get(chance.0.usize(..2)).unwrap();
+            if path(name).is_dir() {
+                fs::remove_dir_all(path(name)).unwrap();
+                fs::write(path(name), chance.text()).unwrap();
+            } else {
+                fs::remove_file(path(name)).unwrap_or_default();
+                fs::create_dir(path(name)).unwrap();
             }
         }
         (8, _) => fs::write(path(".gitignore"), "*.bin\n").unwrap(),

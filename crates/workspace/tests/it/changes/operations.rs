@@ -183,3 +183,108 @@ fn a_folder_that_can_not_be_written_is_left_alone() {
     assert!(refused.is_err(), "{refused:?}");
     assert_eq!(scene.text("d/a.txt").unwrap(), "x\n");
 }
+
+#[test]
+fn files_and_folders_change_places() {
+    let scene = Scene::with(&[
+        ("d", "a file\n"),
+        ("e/x", "in a folder\n"),
+        (".gitignore", "secret\n"),
+    ]);
+    let before = all_files(&scene.folder);
+    scene.mark(&Mark::Before(turn("t1")));
+    fs::remove_file(scene.folder.join("d")).unwrap();
+    scene.write("d/x", "x\n");
+    fs::remove_dir_all(scene.folder.join("e")).unwrap();
+    scene.write("e", "now a file\n");
+    scene.mark(&Mark::After(turn("t1")));
+    operate(&scene, Operation::Undo, of_turn("t1"), None).unwrap();
+    assert!(all_files(&scene.folder) == before);
+
+    // What no tree has is not thrown away.
+    scene.mark(&Mark::Before(turn("t2")));
+    fs::remove_file(scene.folder.join("d")).unwrap();
+    scene.write("d/x", "x\n");
+    scene.write("d/secret", "mine\n");
+    scene.mark(&Mark::After(turn("t2")));
+    let refused = operate(&scene, Operation::Undo, of_turn("t2"), None);
+    assert_eq!(refused, Err(ChangesError::Changed(scene.uri("d"))));
+    assert_eq!(scene.text("d/secret").unwrap(), "mine\n");
+    assert_eq!(scene.text("d/x").unwrap(), "x\n");
+}
+
+#[test]
+fn what_became_too_large_is_not_undone() {
+    let scene = Scene::with(&[("a.txt", "a\n")]);
+    scene.mark(&Mark::Before(turn("t1")));
+    scene.write("out.bin", "small\n");
+    scene.mark(&Mark::After(turn("t1")));
+    let file = fs::File::create(scene.folder.join("out.bin")).unwrap();
+    file.set_len(20 * 1024 * 1024).unwrap();
+    let refused = operate(&scene, Operation::Undo, of_turn("t1"), None);
+    assert_eq!(refused, Err(ChangesError::Changed(scene.uri("out.bin"))));
+    assert!(scene.folder.join("out.bin").exists());
+}
+
+#[test]
+fn a_hook_that_leaves_something_running_is_not_waited_for() {
+    let scene = Scene::with(&[("a.txt", "a\n")]);
+    scene.write("a.txt", "b\n");
+    let hook = scene.folder.join(".git/hooks/post-commit");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, "#!/bin/sh\nsleep 300 &\n").unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&hook, executable).unwrap();
+    let begun = std::time::Instant::now();
+    operate(&scene, Operation::Commit, uncommitted(), None).unwrap();
+    assert!(begun.elapsed() < std::time::Duration::from_secs(60));
+}
+
+#[test]
+fn what_is_discarded_is_not_committed_either() {
+    let scene = Scene::with(&[("a.txt", "a\n"), ("s.txt", "s\n")]);
+    scene.write("u.txt", "new\n");
+    scene.write("a.txt", "staged\n");
+    fs::remove_file(scene.folder.join("s.txt")).unwrap();
+    scene.git(&["add", "--all"]);
+    operate(&scene, Operation::Undo, uncommitted(), None).unwrap();
+    assert_eq!(scene.git(&["status", "--porcelain"]), "");
+    let empty = Scene::repository();
+    empty.write("u.txt", "new\n");
+    empty.git(&["add", "--all"]);
+    operate(&empty, Operation::Undo, uncommitted(), None).unwrap();
+    assert_eq!(empty.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn files_that_are_too_large_are_shown_and_left_alone() {
+    let scene = Scene::with(&[("a.txt", "a\n"), ("t.bin", "small\n")]);
+    scene.mark(&Mark::Before(turn("t1")));
+    scene.write("a.txt", "b\n");
+    for name in ["t.bin", "z.bin"] {
+        let file = fs::File::create(scene.folder.join(name)).unwrap();
+        file.set_len(20 * 1024 * 1024).unwrap();
+    }
+    let shown = ["a.txt +1 -1", "new t.bin binary", "new z.bin binary"];
+    assert_eq!(scene.since_start(), shown);
+    let compared = scene.compare(Moment::Committed, Moment::Now).unwrap();
+    let large = compared.files.last().unwrap();
+    assert_eq!(large.meta.as_ref().unwrap()["agenthost.notKept"], true);
+    let done = operate(&scene, Operation::Restore, of_turn("t1"), None).unwrap();
+    assert_eq!(
+        done.message,
+        "1 file is as it was. Files of more than 16 MiB were left alone."
+    );
+    assert_eq!(scene.text("a.txt").unwrap(), "a\n");
+}
+
+#[test]
+fn a_patch_is_seen_from_the_folder() {
+    let mut scene = Scene::with(&[("sub/a.txt", "a\n")]);
+    scene.folder.push("sub");
+    scene.write("a.txt", "b\n");
+    let shown = operate(&scene, Operation::ShowPatch, uncommitted(), None).unwrap();
+    let content = shown.follow_up.unwrap().content;
+    let patch = String::from_utf8(scene.changes.read(&content.uri).unwrap()).unwrap();
+    assert!(patch.contains("--- a/a.txt\n+++ b/a.txt\n"), "{patch}");
+}

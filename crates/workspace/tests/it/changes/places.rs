@@ -188,6 +188,7 @@ fn files_of_every_kind() {
         lines,
         [
             "new %3A%28glob%29%2A +1 -0",
+            "new huge binary",
             "new line%0Abreak +1 -0",
             "new not%20%FF%20text +1 -0"
         ]
@@ -226,4 +227,63 @@ fn a_large_folder_in_no_repository_is_not_tracked() {
     assert_eq!(again, ChangesError::Untracked(refused.to_string()));
     let compared = scene.compare(Moment::Marked(Mark::Start), Moment::Marked(Mark::Start));
     assert_eq!(compared, Err(again));
+}
+
+#[test]
+fn what_is_tracked_although_it_is_ignored() {
+    let scene = Scene::with(&[("a.txt", "a\n"), (".gitignore", "dist/\n")]);
+    scene.mark(&Mark::Start);
+    scene.write("dist/x", "x\n");
+    scene.git(&["add", "--force", "dist/x"]);
+    scene.git(&["commit", "--quiet", "--message", "dist"]);
+    assert!(scene.uncommitted().is_empty());
+    scene.write("dist/x", "y\n");
+    assert_eq!(scene.uncommitted(), ["dist/x +1 -1"]);
+}
+
+#[test]
+fn a_lock_that_was_left_behind_is_in_nobodys_way() {
+    let scene = Scene::with(&[("a.txt", "a\n")]);
+    scene.mark(&Mark::Start);
+    for path in all_files(&scene.folder.with_file_name("kept")).into_keys() {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if name.starts_with("index-") && !name.contains('.') {
+            fs::write(path.with_extension("lock"), "").unwrap();
+        }
+    }
+    scene.write("a.txt", "b\n");
+    assert_eq!(scene.since_start(), ["a.txt +1 -1"]);
+}
+
+#[test]
+fn a_folder_behind_a_link() {
+    let mut scene = Scene::with(&[("sub/a.txt", "a\n")]);
+    let link = scene.folder.with_file_name("link");
+    std::os::unix::fs::symlink(scene.folder.join("sub"), &link).unwrap();
+    scene.folder = link;
+    scene.mark(&Mark::Start);
+    scene.write("a.txt", "b\n");
+    // Named as the session names it, and nowhere else.
+    assert_eq!(scene.since_start(), ["a.txt +1 -1"]);
+}
+
+#[test]
+fn a_folder_in_another_counts_once() {
+    let scene = Scene::with(&[("sub/a.txt", "a\n")]);
+    let sub = uri_of(&scene.folder.join("sub")).unwrap();
+    let directories = [sub, uri_of(&scene.folder).unwrap()];
+    let start = scene
+        .changes
+        .mark(&scene.session, &directories, &Mark::Start, None);
+    start.unwrap();
+    scene.write("sub/a.txt", "b\n");
+    let span = agenthost_core::Span {
+        from: Moment::Marked(Mark::Start),
+        to: Moment::Now,
+    };
+    let compared = scene
+        .changes
+        .compare(&scene.session, &directories, &span)
+        .unwrap();
+    assert_eq!(compared.files.len(), 1);
 }

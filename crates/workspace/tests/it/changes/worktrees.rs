@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use agenthost_core::{Mark, Moment, Operation, Span, Worktree, WorktreeWish};
+use agenthost_core::{CommandLine, Mark, Moment, Operation, Span, Worktree, WorktreeWish};
 use agenthost_workspace::{ChangesError, Leftover, path_of, uri_of};
 
 use super::operations::operate;
@@ -130,7 +130,9 @@ fn a_worktree_is_set_up() {
             name: Some("one".to_owned()),
             base: Some("main".to_owned()),
             files: vec![".env".to_owned(), "missing".to_owned()],
-            setup: Some("cp .env copy.env; cat b.txt > c.txt".to_owned()),
+            setup: Some(CommandLine(
+                "cp .env copy.env; cat b.txt > c.txt".to_owned(),
+            )),
         },
     );
     let place = path_of(&made.unwrap().directory).unwrap();
@@ -170,7 +172,7 @@ fn a_worktree_that_can_not_be_made_leaves_nothing() {
             name: text(name),
             base: text(base),
             files: file.into_iter().map(ToOwned::to_owned).collect(),
-            setup: text(setup),
+            setup: text(setup).map(CommandLine),
         };
         let refused = make(&scene, &wish);
         assert!(
@@ -194,4 +196,72 @@ fn a_worktree_that_can_not_be_made_leaves_nothing() {
         tracked.cloned().collect::<Vec<_>>()
     };
     assert_eq!(names(&all_files(&scene.folder)), names(&before));
+}
+
+#[test]
+fn an_unfinished_merge_of_the_user_stays() {
+    let (scene, origin) = isolated(&WorktreeWish::default());
+    scene.write("agent.txt", "agent\n");
+    operate(&scene, Operation::Commit, branch(), None).unwrap();
+    git(&origin, &["checkout", "--quiet", "-b", "other"]);
+    fs::write(origin.join("a.txt"), "other\n").unwrap();
+    git(
+        &origin,
+        &["commit", "--quiet", "--all", "--message", "other"],
+    );
+    git(&origin, &["checkout", "--quiet", "main"]);
+    fs::write(origin.join("a.txt"), "main\n").unwrap();
+    git(
+        &origin,
+        &["commit", "--quiet", "--all", "--message", "main"],
+    );
+    let merge = std::process::Command::new("git")
+        .args(["merge", "--quiet", "other"])
+        .current_dir(&origin)
+        .output();
+    assert!(!merge.unwrap().status.success());
+    fs::write(origin.join("a.txt"), "resolved by hand\n").unwrap();
+    let refused = operate(&scene, Operation::Merge, branch(), None).unwrap_err();
+    assert!(
+        refused.to_string().contains("a merge is under way"),
+        "{refused}"
+    );
+    assert_eq!(
+        fs::read_to_string(origin.join("a.txt")).unwrap(),
+        "resolved by hand\n"
+    );
+    assert!(origin.join(".git/MERGE_HEAD").exists());
+}
+
+#[test]
+fn only_our_own_branch_is_removed() {
+    let (scene, origin) = isolated(&WorktreeWish::default());
+    git(&origin, &["branch", "release"]);
+    git(&scene.folder, &["switch", "--quiet", "release"]);
+    let kept = scene.changes.drop_worktree(&scene.session).unwrap();
+    assert!(
+        matches!(&kept, Leftover::Kept(what) if what.contains("another branch")),
+        "{kept:?}"
+    );
+    assert!(git(&origin, &["branch", "--list", "release"]).contains("release"));
+}
+
+#[test]
+fn a_setup_that_nobody_wants_any_more_ends() {
+    let scene = Scene::with(&[("a.txt", "a\n")]);
+    let wish = WorktreeWish {
+        setup: Some(CommandLine("sleep 300".to_owned())),
+        ..WorktreeWish::default()
+    };
+    let begun = std::time::Instant::now();
+    let refused = std::thread::scope(|scope| {
+        let made = scope.spawn(|| make(&scene, &wish));
+        while !made.is_finished() {
+            scene.changes.cancel_setup(&scene.session);
+            std::thread::yield_now();
+        }
+        made.join().unwrap()
+    });
+    assert!(refused.is_err() && begun.elapsed() < std::time::Duration::from_secs(100));
+    assert_eq!(git(&scene.folder, &["worktree", "list"]).lines().count(), 1);
 }

@@ -1,0 +1,59 @@
+//! Why something is not known of files.
+
+use std::io;
+
+use agenthost_core::Failure;
+use agenthost_protocol::uri::Uri;
+
+/// Why something is not known of files, or could not be done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChangesError {
+    /// There is no git.
+    #[error("git is not installed, and without it changes of files are not tracked")]
+    NoGit,
+    /// There is no folder.
+    #[error("the folder of the session is not there")]
+    NoFolder,
+    /// A repository without files.
+    #[error("the folder is inside of a git repository that has no files checked out")]
+    Bare,
+    /// It took too long.
+    #[error("it took too long: there are too many files, or the disk is too slow")]
+    TooSlow,
+    /// There is too much of something.
+    #[error("there is too much to track: {0}")]
+    TooMuch(String),
+    /// It was not tracked from the start, and why.
+    #[error("{0}")]
+    Untracked(String),
+    /// Nothing was remembered.
+    #[error("it is not known how the files were then")]
+    Unmarked,
+    /// It is not where it could be done.
+    #[error("{0}")]
+    Refused(String),
+    /// Somebody changed a file since.
+    #[error("`{0}` has changed since; nothing was done")]
+    Changed(Uri),
+    /// Git says no.
+    #[error("git: {0}")]
+    Git(String),
+    /// The system says no.
+    #[error("{0}")]
+    Io(String),
+}
+
+impl From<io::Error> for ChangesError {
+    fn from(error: io::Error) -> Self {
+        ChangesError::Io(error.to_string())
+    }
+}
+
+impl From<ChangesError> for Failure {
+    fn from(error: ChangesError) -> Self {
+        match error {
+            ChangesError::Changed(uri) => Failure::FileChanged(uri),
+            error => Failure::Failed(error.to_string()),
+        }
+    }
+}
