@@ -11,7 +11,7 @@ use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Contents, KeepOutput};
+use agenthost_workspace::{ContentError, Contents, KeepOutput};
 use tokio::sync::mpsc;
 
 use crate::large;
@@ -86,6 +86,19 @@ impl Events {
             contents: Arc::clone(contents),
             session: SessionKey::of(&self.session),
         })
+    }
+
+    /// Keeps some content of the session. Its address follows from it, so
+    /// whoever refers to it does not have to wait.
+    pub(crate) async fn keep(&self, name: String, bytes: Vec<u8>) -> Result<(), ContentError> {
+        let Some(contents) = self.contents.clone() else {
+            return Ok(());
+        };
+        let session = SessionKey::of(&self.session);
+        let work = move || contents.put(&session, &bytes, &name).map(drop);
+        let done = tokio::task::spawn_blocking(work).await;
+        // It is ended half-way only when everything is.
+        done.unwrap_or(Ok(()))
     }
 
     /// Tells the host something. Of a tool result that is too large for a

@@ -10,13 +10,15 @@
 //!
 //! **Where to start.** [`Agent`], then `shell`.
 
+mod acp;
 mod agent;
 mod agents;
 mod large;
 mod mapper;
 mod shell;
 
+pub use acp::{AcpAgent, AcpLaunch};
 pub use agent::{Agent, Events, HostGone, Session, SessionFuture};
 pub use agents::Agents;
-pub use mapper::{ToolStart, TurnEvent, TurnMapper};
+pub use mapper::{ToolReady, ToolSeen, ToolStart, TurnEvent, TurnMapper};
 pub use shell::ShellAgent;

@@ -4,16 +4,17 @@
 //! to it, closes it when something else comes, and never lets a tool call take
 //! a step that is not next.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agenthost_protocol::chat::{
-    ChatAction, ConfirmationOption, ConfirmationReason, Delta, MarkdownPart, Reasoning,
-    ReasoningPart, ResponsePart, ResponsePartAdded, SystemNotificationPart, ToolCallComplete,
-    ToolCallContentChanged, ToolCallQuestion, ToolCallReady, ToolCallResult, ToolCallStart,
-    ToolCallTarget, ToolInput, ToolResultContent, Usage,
+    ChatAction, ConfirmationOption, ConfirmationReason, Delta, InputRequest, InputRequested,
+    MarkdownPart, Reasoning, ReasoningPart, ResponsePart, ResponsePartAdded,
+    SystemNotificationPart, ToolCallComplete, ToolCallContentChanged, ToolCallDelta,
+    ToolCallQuestion, ToolCallReady, ToolCallResult, ToolCallStart, ToolCallTarget, ToolInput,
+    ToolResultContent, Usage,
 };
-use agenthost_protocol::common::UsageInfo;
+use agenthost_protocol::common::{ContentRef, Meta, UsageInfo};
 use agenthost_protocol::ids::{PartId, ToolCallId, TurnId};
 use agenthost_protocol::text::MaybeMarkdown;
 
@@ -24,10 +25,30 @@ pub enum TurnEvent {
     Text(String),
     /// Some more of what it thinks.
     Thought(String),
+    /// What it says next is something else than what it said before.
+    Break,
+    /// Something in its answer that is not text.
+    Content(ContentRef),
     /// A remark that is not its answer.
     Notice(MaybeMarkdown),
+    /// It asks the user something.
+    Question(InputRequest),
     /// It wants to use a tool.
     Tool(Box<ToolStart>),
+    /// It is about to use a tool; how is not known yet.
+    ToolSeen(Box<ToolSeen>),
+    /// More is known of how it will use a tool.
+    ToolInput {
+        /// The call.
+        id: ToolCallId,
+        /// More of the arguments.
+        more: Option<String>,
+        /// What it will do, as far as can be told.
+        message: MaybeMarkdown,
+    },
+    /// It is known how it will use a tool; or it has to ask about one in the
+    /// middle.
+    ToolReady(Box<ToolReady>),
     /// What a running tool has produced; replaces what it had.
     ToolContent(ToolCallId, Vec<ToolResultContent>),
     /// A tool is done.
@@ -53,6 +74,34 @@ pub struct ToolStart {
     pub question: Option<ToolCallQuestion>,
 }
 
+/// A tool that an agent is about to use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSeen {
+    /// A name for the call, new in the turn.
+    pub id: ToolCallId,
+    /// The tool, for programs.
+    pub name: String,
+    /// The tool, for people.
+    pub display_name: String,
+    /// Free data.
+    pub meta: Option<Meta>,
+}
+
+/// How an agent wants to use a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolReady {
+    /// The call.
+    pub id: ToolCallId,
+    /// What it will do.
+    pub message: MaybeMarkdown,
+    /// Its arguments.
+    pub input: Option<String>,
+    /// What to ask; `None` if nobody has to be asked.
+    pub question: Option<ToolCallQuestion>,
+    /// Free data, in place of what was there.
+    pub meta: Option<Meta>,
+}
+
 impl ToolStart {
     /// A question with these answers to choose from.
     pub fn ask(title: &str, options: Vec<ConfirmationOption>) -> ToolCallQuestion {
@@ -70,8 +119,21 @@ pub struct TurnMapper {
     turn: TurnId,
     parts: u32,
     open: Open,
-    /// Calls that are not done, by name.
-    calls: BTreeSet<ToolCallId>,
+    /// All calls, and how far they got.
+    calls: BTreeMap<ToolCallId, Step>,
+}
+
+/// How far a tool call got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Its arguments are not known.
+    Seen,
+    /// It asks, or asked: the host knows whether somebody agreed.
+    Asked,
+    /// It runs without having asked.
+    Runs,
+    /// It is done, or was refused.
+    Done,
 }
 
 /// The part that text is appended to.
@@ -89,7 +151,7 @@ impl TurnMapper {
             turn,
             parts: 0,
             open: Open::None,
-            calls: BTreeSet::new(),
+            calls: BTreeMap::new(),
         }
     }
 
@@ -98,6 +160,32 @@ impl TurnMapper {
         match event {
             TurnEvent::Text(text) => self.text(text),
             TurnEvent::Thought(text) => self.thought(text),
+            TurnEvent::Break => {
+                self.open = Open::None;
+                Vec::new()
+            }
+            TurnEvent::Content(content) => {
+                self.open = Open::None;
+                vec![self.part(ResponsePart::ContentRef(content))]
+            }
+            TurnEvent::Question(request) => {
+                self.open = Open::None;
+                vec![ChatAction::InputRequested(Box::new(InputRequested {
+                    request,
+                }))]
+            }
+            TurnEvent::ToolSeen(seen) => self.seen(*seen),
+            TurnEvent::ToolInput { id, more, message } => {
+                if self.calls.get(&id) != Some(&Step::Seen) {
+                    return Vec::new();
+                }
+                vec![ChatAction::ToolCallDelta(ToolCallDelta {
+                    target: self.target(id),
+                    content: more,
+                    invocation_message: Some(message),
+                })]
+            }
+            TurnEvent::ToolReady(ready) => self.ready(*ready),
             TurnEvent::Notice(content) => {
                 self.open = Open::None;
                 let notice = SystemNotificationPart {
@@ -108,7 +196,8 @@ impl TurnMapper {
             }
             TurnEvent::Tool(start) => self.tool(*start),
             TurnEvent::ToolContent(id, content) => {
-                if !self.calls.contains(&id) {
+                let step = self.calls.get(&id);
+                if !matches!(step, Some(Step::Asked | Step::Runs)) {
                     return Vec::new();
                 }
                 let target = self.target(id);
@@ -116,9 +205,10 @@ impl TurnMapper {
                 vec![ChatAction::ToolCallContentChanged(changed)]
             }
             TurnEvent::ToolDone(id, result) => {
-                if !self.calls.remove(&id) {
+                let Some(step @ (Step::Asked | Step::Runs)) = self.calls.get_mut(&id) else {
                     return Vec::new();
-                }
+                };
+                *step = Step::Done;
                 let complete = ToolCallComplete {
                     target: self.target(id),
                     result: *result,
@@ -184,37 +274,71 @@ impl TurnMapper {
 
     /// A call starts once: an agent that repeats itself changes nothing.
     fn tool(&mut self, start: ToolStart) -> Vec<ChatAction> {
-        if !self.calls.insert(start.id.clone()) {
+        let mut actions = self.seen(ToolSeen {
+            id: start.id.clone(),
+            name: start.name,
+            display_name: start.display_name,
+            meta: None,
+        });
+        if !actions.is_empty() {
+            actions.extend(self.ready(ToolReady {
+                id: start.id,
+                message: start.message,
+                input: start.input,
+                question: start.question,
+                meta: None,
+            }));
+        }
+        actions
+    }
+
+    fn seen(&mut self, seen: ToolSeen) -> Vec<ChatAction> {
+        if self.calls.contains_key(&seen.id) {
             return Vec::new();
         }
+        self.calls.insert(seen.id.clone(), Step::Seen);
         self.open = Open::None;
-        let confirmed = start
-            .question
-            .is_none()
-            .then_some(ConfirmationReason::NotNeeded);
-        vec![
-            ChatAction::ToolCallStart(Box::new(ToolCallStart {
-                target: self.target(start.id.clone()),
-                tool_name: start.name,
-                display_name: start.display_name,
-                intention: None,
-                contributor: None,
-            })),
-            ChatAction::ToolCallReady(Box::new(ToolCallReady {
-                target: self.target(start.id),
-                contributor: None,
-                intention: None,
-                invocation_message: start.message,
-                tool_input: start.input.map(ToolInput::Inline),
-                question: start.question.unwrap_or_default(),
-                confirmed,
-            })),
-        ]
+        let target = ToolCallTarget {
+            meta: seen.meta,
+            ..self.target(seen.id)
+        };
+        vec![ChatAction::ToolCallStart(Box::new(ToolCallStart {
+            target,
+            tool_name: seen.name,
+            display_name: seen.display_name,
+            intention: None,
+            contributor: None,
+        }))]
+    }
+
+    /// A call that runs is not made to run again: that would take away what it
+    /// has produced.
+    fn ready(&mut self, ready: ToolReady) -> Vec<ChatAction> {
+        let asks = ready.question.is_some();
+        let next = if asks { Step::Asked } else { Step::Runs };
+        match self.calls.get_mut(&ready.id) {
+            Some(step @ Step::Seen) => *step = next,
+            Some(step @ (Step::Asked | Step::Runs)) if asks => *step = next,
+            Some(Step::Asked | Step::Runs | Step::Done) | None => return Vec::new(),
+        }
+        let target = ToolCallTarget {
+            meta: ready.meta,
+            ..self.target(ready.id)
+        };
+        vec![ChatAction::ToolCallReady(Box::new(ToolCallReady {
+            target,
+            contributor: None,
+            intention: None,
+            invocation_message: ready.message,
+            tool_input: ready.input.map(ToolInput::Inline),
+            question: ready.question.unwrap_or_default(),
+            confirmed: (!asks).then_some(ConfirmationReason::NotNeeded),
+        }))]
     }
 
     /// A call that somebody refused is over: the refusal ended it.
     pub fn refused(&mut self, id: &ToolCallId) {
-        self.calls.remove(id);
+        self.calls.insert(id.clone(), Step::Done);
     }
 
     fn new_part(&mut self) -> PartId {

@@ -3,10 +3,13 @@
 //! Every key stands in [`KEYS`], with what it means. A key that does not is
 //! refused with the nearest that does: a typo must not be a default.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use agenthost_agents::{AcpAgent, AcpLaunch};
 use agenthost_protocol::number::Millis;
 use agenthost_server::{Access, Root, ServerConfig, TlsFiles};
 use agenthost_store::Durability;
@@ -56,6 +59,19 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key("tls.certificate", "certificate for `listen`, a PEM file"),
     key("tls.key", "private key of the certificate, a PEM file"),
+    key(
+        "agents.id",
+        "name of an agent for programs, as in `--agent`",
+    ),
+    key("agents.name", "its name for people"),
+    key(
+        "agents.command",
+        "program that speaks ACP, and its arguments",
+    ),
+    key(
+        "agents.env",
+        "variables of its environment; `$NAME` stands for what the host has there",
+    ),
     key("limits.message_bytes", "largest message of a client"),
     key("limits.connections", "most clients at a time"),
     key("limits.subscriptions", "most subscriptions of a client"),
@@ -104,6 +120,7 @@ pub(crate) struct FileConfig {
     readable_folders: Vec<PathBuf>,
     writable_folders: Vec<PathBuf>,
     tls: Option<Tls>,
+    agents: Vec<AgentTable>,
     limits: LimitsTable,
     retention: RetentionTable,
 }
@@ -119,6 +136,24 @@ enum DurabilityName {
 struct Tls {
     certificate: PathBuf,
     key: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct AgentTable {
+    id: String,
+    name: Option<String>,
+    command: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+}
+
+/// Leaves out what the environment holds: it may be secret.
+impl std::fmt::Debug for AgentTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AgentTable")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -188,6 +223,7 @@ impl FileConfig {
             certificate: tls.certificate.clone(),
             key: tls.key.clone(),
         });
+        self.add_agents(config)?;
         if let Some(DurabilityName::Power) = self.durability {
             config.durability = Durability::Power;
         }
@@ -224,6 +260,35 @@ impl FileConfig {
             &mut retention.bytes,
             megabytes.map(|megabytes| megabytes * 1024 * 1024),
         );
+        Ok(())
+    }
+}
+
+impl FileConfig {
+    /// Adds the agents of the file after those that are always there.
+    fn add_agents(&self, config: &mut ServerConfig) -> anyhow::Result<()> {
+        for table in &self.agents {
+            let id = &table.id;
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            if id.is_empty() || id.len() > 60 || !id.chars().all(plain) {
+                bail!("agent `{id}`: an `id` has up to 60 letters, digits, `-`, `_` or `.`");
+            }
+            let mut others = config.agents.iter().map(|agent| agent.info().provider);
+            if others.any(|other| other.as_str() == id) {
+                bail!("agent `{id}`: there is another agent of this `id`");
+            }
+            let Some((program, arguments)) = table.command.split_first() else {
+                bail!("agent `{id}`: `command` needs a program");
+            };
+            let launch = AcpLaunch {
+                program: program.clone(),
+                arguments: arguments.to_vec(),
+                environment: table.env.clone().into_iter().collect(),
+            };
+            let name = table.name.as_ref().unwrap_or(id);
+            let agent = AcpAgent::new(id, name, launch).with_notes(&config.notes());
+            config.agents.push(Arc::new(agent));
+        }
         Ok(())
     }
 }
@@ -269,6 +334,13 @@ fn check_keys(text: &str, table: &DeTable<'_>, prefix: &str) -> anyhow::Result<(
         let is_table = KEYS.iter().any(|key| key.name.starts_with(&inner));
         match value.get_ref() {
             DeValue::Table(table) if is_table => check_keys(text, table, &inner)?,
+            DeValue::Array(tables) if is_table => {
+                for table in tables.iter() {
+                    if let DeValue::Table(table) = table.get_ref() {
+                        check_keys(text, table, &inner)?;
+                    }
+                }
+            }
             _ => bail!("line {}: {}", line(text, name), unknown(&full)),
         }
     }
@@ -299,109 +371,4 @@ fn unknown(name: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn error(text: &str) -> String {
-        format!("{:#}", parse(text).unwrap_err())
-    }
-
-    #[test]
-    fn an_unknown_key_is_refused_with_the_nearest() {
-        assert_eq!(
-            error("listen = '127.0.0.1:1'\n[limits]\nconections = 3"),
-            "line 3: there is no key `limits.conections`; did you mean `limits.connections`?"
-        );
-        assert_eq!(
-            error("lisen = 1"),
-            "line 1: there is no key `lisen`; did you mean `listen`?"
-        );
-        assert!(error("[zzzzzzzzzz]\na = 1").contains("the keys are listen, "));
-        assert!(error("limits = 3").contains("there is no key `limits`"));
-        assert!(error("[tls]\ncertificate = 'a'").contains("missing field `key`"));
-        assert!(error("durability = 'never'").contains("unknown variant `never`"));
-        assert!(error("listen = ").contains("line 1"));
-    }
-
-    #[test]
-    fn every_key_is_applied() {
-        let text = r#"
-            listen = "127.0.0.1:8123"
-            allow_plain = true
-            socket = "/run/agenthost.sock"
-            data_dir = "/data"
-            durability = "power"
-            allowed_origins = ["https://example.org"]
-            allowed_hosts = ["box.lan:8123"]
-            readable_folders = ["/usr/share/doc"]
-            writable_folders = ["/srv/notes"]
-            tls = { certificate = "/c.pem", key = "/k.pem" }
-            [limits]
-            message_bytes = 1
-            connections = 2
-            subscriptions = 3
-            in_flight = 4
-            rate = 5
-            outbox_bytes = 6
-            idle_seconds = 7
-            grace_seconds = 8
-            [retention]
-            actions = 9
-            days = 10
-            megabytes = 11
-        "#;
-        for key in KEYS {
-            let name = key.name.rsplit('.').next().unwrap();
-            assert!(text.contains(&format!("{name} = ")), "{name}");
-        }
-        let file = parse(text).unwrap();
-        assert_eq!(file.data_dir.as_deref(), Some(Path::new("/data")));
-        let mut config = ServerConfig::new("/data");
-        file.apply(&mut config).unwrap();
-        assert_eq!(config.listen, Some("127.0.0.1:8123".parse().unwrap()));
-        assert_eq!(
-            config.socket.as_deref(),
-            Some(Path::new("/run/agenthost.sock"))
-        );
-        assert!(config.allow_plain);
-        assert_eq!(config.durability, Durability::Power);
-        assert_eq!(config.allowed_origins, ["https://example.org"]);
-        assert_eq!(config.allowed_hosts, ["box.lan:8123"]);
-        let roots: Vec<_> = config.roots.iter().map(|root| root.uri.as_str()).collect();
-        assert_eq!(roots, ["file:///usr/share/doc", "file:///srv/notes"]);
-        assert_eq!(config.tls.unwrap().key, Path::new("/k.pem"));
-        let limits = config.limits;
-        assert_eq!(
-            (
-                limits.message.bytes,
-                limits.connections,
-                limits.subscriptions,
-                limits.in_flight
-            ),
-            (1, 2, 3, 4)
-        );
-        assert_eq!((limits.rate, limits.outbox_bytes), (5, 6));
-        assert_eq!((limits.idle.as_secs(), limits.grace.as_secs()), (7, 8));
-        let retention = config.retention;
-        assert_eq!((retention.actions, retention.bytes), (9, 11 * 1024 * 1024));
-        assert_eq!(retention.age, Millis(864_000_000));
-    }
-
-    #[test]
-    fn a_limit_of_nothing_is_refused() {
-        let file = parse("[limits]\nrate = 0").unwrap();
-        let refused = file.apply(&mut ServerConfig::new("/data")).unwrap_err();
-        assert!(refused.to_string().starts_with("`limits.rate` must be"));
-    }
-
-    /// The documentation has every key, with what it means.
-    #[test]
-    fn every_key_is_documented() {
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
-        let page = std::fs::read_to_string(page).unwrap();
-        for Key { name, meaning } in KEYS {
-            let row = format!("| `{name}` | {meaning} |");
-            assert!(page.contains(&row), "not in docs/configuration.md: {row}");
-        }
-    }
-}
+mod tests;

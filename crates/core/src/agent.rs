@@ -8,7 +8,7 @@ use agenthost_protocol::chat::{
     ActiveTurn, Answers, CancellationReason, ChatAction, ChatInteractivity, ErrorPart,
     InputResponseKind, Message, ToolCallResult, Turn,
 };
-use agenthost_protocol::common::{ErrorInfo, ToolDefinition};
+use agenthost_protocol::common::{ErrorInfo, SessionConfigSchema, ToolDefinition};
 use agenthost_protocol::ids::{
     ClientId, ConfirmationOptionId, InputRequestId, PendingMessageId, ToolCallId, TurnId,
 };
@@ -238,6 +238,8 @@ pub enum Decision {
     },
     /// It may not.
     Denied {
+        /// The option that was picked.
+        option: Option<ConfirmationOptionId>,
         /// Why.
         reason: CancellationReason,
         /// What the user wants instead.
@@ -307,6 +309,22 @@ pub enum AgentEvent {
     Commands {
         /// The commands.
         commands: Vec<SlashCommand>,
+    },
+    /// It has a better name for what a chat is about. A name that a person gave
+    /// stays.
+    Titled {
+        /// The chat.
+        chat: Uri,
+        /// The name.
+        title: String,
+    },
+    /// What can be configured about its sessions, and how this one is: some
+    /// agents know only when they run.
+    Configurable {
+        /// All that can be; holds for sessions that are made from now on.
+        schema: Box<SessionConfigSchema>,
+        /// How this session is configured.
+        values: Object,
     },
     /// It opened a terminal for all to see.
     TerminalOpened {

@@ -51,6 +51,7 @@ impl Host {
             | AgentEvent::Steered { chat, .. }
             | AgentEvent::TurnBegun { chat, .. }
             | AgentEvent::TurnEnded { chat, .. }
+            | AgentEvent::Titled { chat, .. }
             | AgentEvent::WorkerClosed { chat }
                 if self.owner(&chat) != Some(session) => {}
             AgentEvent::Chat { chat, action } => self.agent_action(env, &chat, *action, out),
@@ -75,6 +76,10 @@ impl Host {
             AgentEvent::WorkerOpened(worker) => self.open_worker(env, session, *worker, out),
             AgentEvent::WorkerClosed { chat } => self.close_worker(env, &chat, out),
             AgentEvent::Commands { commands } => self.learn_commands(session, commands),
+            AgentEvent::Titled { chat, title } => self.rename(session, &chat, &title, out),
+            AgentEvent::Configurable { schema, values } => {
+                self.learn_configuration(session, *schema, values, out);
+            }
             AgentEvent::TurnEnded { chat, turn, error } => {
                 if !self.is_command(&chat, &turn) {
                     self.end_turn(env, &chat, &turn, error, out);

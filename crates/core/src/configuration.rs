@@ -3,18 +3,56 @@
 use agenthost_protocol::common::{ConfigPropertySchema, SessionConfigSchema};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::session::{
-    ResolveSessionConfigParams, ResolveSessionConfigResult, SessionConfigCompletionsParams,
-    SessionConfigCompletionsResult, SessionConfigValue, SessionState,
+    ResolveSessionConfigParams, ResolveSessionConfigResult, SessionAction, SessionConfigChanged,
+    SessionConfigCompletionsParams, SessionConfigCompletionsResult, SessionConfigValue,
+    SessionState,
 };
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::effect::Answer;
+use crate::effect::{Answer, Effects};
 use crate::host::Host;
 use crate::isolation;
 use crate::refusal::Failure;
 
+/// Most properties that an agent can make known while it runs.
+const PROPERTIES: usize = 200;
+
 impl Host {
+    /// An agent says what can be configured about its sessions. There is no
+    /// action that would change the schema of a session that is there, so that
+    /// one only gets the values that it has a place for; what can be chosen
+    /// for them is told by `sessionConfigCompletions`. Sessions that are made
+    /// from now on get it all.
+    pub(crate) fn learn_configuration(
+        &mut self,
+        session: &Uri,
+        mut schema: SessionConfigSchema,
+        values: Object,
+        out: &mut Effects,
+    ) {
+        let Some(state) = self.session(session) else {
+            return;
+        };
+        let provider = state.metadata.provider.clone();
+        let config = state.config.as_ref();
+        let changed = values.into_iter().filter(|(key, value)| {
+            config.is_some_and(|config| {
+                config.schema.properties.contains_key(key) && config.values.get(key) != Some(value)
+            })
+        });
+        let config: Object = changed.collect();
+        schema.properties.truncate(PROPERTIES);
+        self.config.schemas.insert(provider, schema);
+        if !config.is_empty() {
+            let changed = SessionConfigChanged {
+                config,
+                replace: None,
+            };
+            self.originate(session, SessionAction::ConfigChanged(changed), out);
+        }
+    }
+
     /// What could be configured, and what the values would be (CFG-1, CFG-3).
     /// What does not fit is left out, not refused: somebody is still choosing.
     pub(crate) fn resolve_config(

@@ -14,6 +14,9 @@ use crate::host::Host;
 /// Longest title made from a message.
 const TITLE: usize = 60;
 
+/// Longest title that an agent can give.
+const LONGEST: usize = 200;
+
 impl Host {
     /// New activity has not been seen by anyone.
     pub(crate) fn mark_unread(&mut self, chat: &Uri, out: &mut Effects) {
@@ -79,9 +82,30 @@ impl Host {
             if line.chars().count() > TITLE {
                 title.push('…');
             }
-            let titled = SessionAction::TitleChanged(SessionTitleChanged { title });
-            self.originate(&session, titled, out);
-            self.sync_session(&session, out);
+            self.give(&session, title, out);
         }
+    }
+
+    /// The agent of a session knows what its default chat is about. What a
+    /// person called it stays.
+    pub(crate) fn rename(&mut self, session: &Uri, chat: &Uri, title: &str, out: &mut Effects) {
+        let Some(state) = self.session(session) else {
+            return;
+        };
+        let before = &state.metadata.title;
+        let given = before.is_empty() || self.given_titles.get(session) == Some(before);
+        let line = title.lines().map(str::trim).find(|line| !line.is_empty());
+        let title: String = line.unwrap_or_default().chars().take(LONGEST).collect();
+        let default = state.default_chat.as_ref() == Some(chat);
+        if default && given && !title.is_empty() && *before != title {
+            self.give(session, title, out);
+        }
+    }
+
+    fn give(&mut self, session: &Uri, title: String, out: &mut Effects) {
+        self.given_titles.insert(session.clone(), title.clone());
+        let titled = SessionAction::TitleChanged(SessionTitleChanged { title });
+        self.originate(session, titled, out);
+        self.sync_session(session, out);
     }
 }

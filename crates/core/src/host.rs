@@ -101,6 +101,8 @@ pub struct Host {
     pub(crate) senders: Senders,
     /// What agents said they understand, by session.
     pub(crate) slash_commands: BTreeMap<Uri, Vec<SlashCommand>>,
+    /// Titles that no person gave, by session. Any other is left alone.
+    pub(crate) given_titles: BTreeMap<Uri, String>,
 }
 
 /// Something that can be subscribed to.
@@ -161,6 +163,7 @@ impl Host {
             readings: BTreeMap::new(),
             senders: Senders::default(),
             slash_commands: BTreeMap::new(),
+            given_titles: BTreeMap::new(),
         };
         for stored in remembered.channels {
             host.hold(stored, Held::Stored);

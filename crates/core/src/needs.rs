@@ -100,6 +100,8 @@ impl Host {
                     AgentEvent::Opened { .. }
                     | AgentEvent::Stopped { .. }
                     | AgentEvent::Commands { .. }
+                    | AgentEvent::Configurable { .. }
+                    | AgentEvent::Titled { .. }
                     | AgentEvent::TerminalOpened { .. } => session,
                 };
                 (vec![channel.clone()], Extent::Tail)

@@ -153,6 +153,7 @@ impl Host {
                     }
                 } else {
                     Decision::Denied {
+                        option: confirmed.selected_option_id.clone(),
                         reason: confirmed.reason.unwrap_or(CancellationReason::Denied),
                         suggestion: confirmed.user_suggestion.clone(),
                     }

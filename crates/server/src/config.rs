@@ -75,6 +75,15 @@ impl ServerConfig {
     }
 }
 
+impl ServerConfig {
+    /// Where agents note what runs, so that the next host can end it if this
+    /// one is killed.
+    #[must_use]
+    pub fn notes(&self) -> PathBuf {
+        self.data_directory.join(RUNNING)
+    }
+}
+
 /// A month, but no more than what is read again in a moment.
 const RETENTION: Retention = Retention {
     actions: 200_000,

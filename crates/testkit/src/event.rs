@@ -29,6 +29,8 @@ pub struct Place {
 ///                             the turn failed; it can be resumed
 /// steered ID                  it took in what the user wanted to say
 /// commands NAME ...           what it understands after a slash
+/// title TEXT                  it knows what the chat is about
+/// options {schema} {values}   what can be configured, and how the session is
 /// worker CHAT CALL HOW        a chat for a worker: read-only, hidden, full
 /// close CHAT                  the chat of a worker can go
 /// ACTION {payload}            an action of a chat or a terminal
@@ -91,6 +93,21 @@ pub fn event(place: &Place, text: &str) -> Result<AgentEvent, String> {
         "commands" => AgentEvent::Commands {
             commands: rest.split_whitespace().map(command).collect(),
         },
+        "title" => AgentEvent::Titled {
+            chat,
+            title: rest.to_owned(),
+        },
+        "options" => {
+            let mut parts = serde_json::Deserializer::from_str(rest).into_iter::<Json>();
+            let mut part = || match parts.next() {
+                Some(Ok(part)) => Ok(part),
+                _ => Err(format!("{rest}: expected a schema and values")),
+            };
+            AgentEvent::Configurable {
+                schema: Box::new(read(&part()?.to_string())?),
+                values: part()?.as_object().cloned().unwrap_or_default(),
+            }
+        }
         "worker" => {
             let (worker, rest) = word(rest);
             let (call, how) = word(rest);

@@ -3,13 +3,15 @@
 //! **What it does.** [`Generator`] makes JSON for any wire type, from the
 //! shape that the type itself declares; [`json`] compares and varies JSON;
 //! [`ScriptedAgent`] is an agent that does what a script says, with
-//! [`event`] for the lines of it.
+//! [`event`] for the lines of it; [`acp_agent`] is another, as a process that
+//! speaks ACP.
 //!
 //! **What it never does.** Nothing of it is part of the product: only
 //! dev-dependencies may name this crate.
 //!
 //! **Where to start.** [`Generator::json`], [`ScriptedAgent`].
 
+pub mod acp_agent;
 mod event;
 mod generator;
 pub mod json;

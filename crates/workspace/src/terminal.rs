@@ -23,11 +23,10 @@ use portable_pty::{MasterPty, PtySize, native_pty_system};
 
 use crate::address::path_of;
 use ending::{Life, Session};
-use leftovers::Record;
 use output::Output;
 use program::Prepared;
 
-pub use leftovers::sweep;
+pub use leftovers::{RunningNote, sweep};
 pub use plain::{Plain, Tail};
 pub use program::{Program, Shell, Startup};
 pub use whole::KeepOutput;
@@ -51,7 +50,7 @@ pub struct Terminal {
     session: Option<Session>,
     life: Arc<Life>,
     /// Kept for as long as the program may run.
-    _record: Option<Record>,
+    _record: Option<RunningNote>,
 }
 
 /// How a terminal starts.
@@ -124,7 +123,8 @@ impl Terminal {
         let mut child = child.map_err(TerminalError::of)?;
         // Without this the end of the program would not be the end of the output.
         drop(pair.slave);
-        let leader = child.process_id().and_then(|id| i32::try_from(id).ok());
+        let process = child.process_id();
+        let leader = process.and_then(|id| i32::try_from(id).ok());
         let leader = leader.map(Pid::from_raw);
         let (typed, to_write) = sync_channel(TYPED);
         let mut terminal = Terminal {
@@ -135,8 +135,9 @@ impl Terminal {
             _record: None,
         };
         // From here on whatever fails ends what has begun.
-        if let (Some(notes), Some(leader)) = (&start.notes, leader) {
-            terminal._record = Some(Record::write(notes, leader).map_err(TerminalError::of)?);
+        if let (Some(notes), Some(process)) = (&start.notes, process) {
+            let note = RunningNote::write(notes, process);
+            terminal._record = Some(note.map_err(TerminalError::of)?);
         }
         spawn("terminal input", move || write(writer, &to_write))?;
         let output = Output {

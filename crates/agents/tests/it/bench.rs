@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_agents::{Agents, ShellAgent};
+use agenthost_agents::{Agent, Agents, ShellAgent};
 use agenthost_core::Input;
 use agenthost_core::agent::{AgentCommand, AgentEvent, Decision};
 use agenthost_protocol::chat::{CancellationReason, ChatAction, Message, ResponsePart};
@@ -11,9 +11,11 @@ use agenthost_protocol::ids::{ConfirmationOptionId, ProviderId, ToolCallId, Turn
 use agenthost_protocol::terminal::TerminalAction;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
+use agenthost_workspace::Contents;
 use tokio::sync::mpsc;
 
 pub(crate) struct Bench {
+    pub(crate) provider: ProviderId,
     pub(crate) agents: Agents,
     pub(crate) inputs: mpsc::Receiver<Input>,
 }
@@ -29,11 +31,7 @@ pub(crate) fn chat() -> Uri {
 impl Bench {
     /// A shell agent that is open in a directory.
     pub(crate) async fn open(directory: &str) -> Self {
-        // A small queue: whoever tells more has to wait.
-        let (sender, inputs) = mpsc::channel(4);
-        let mut agents = Agents::new(sender);
-        agents.add(Arc::new(ShellAgent::default()));
-        let mut bench = Bench { agents, inputs };
+        let mut bench = Bench::of(Arc::new(ShellAgent::default()), None);
         bench.command(AgentCommand::Open {
             directories: vec![Uri::from(format!("file://{directory}"))],
             config: None,
@@ -42,9 +40,25 @@ impl Bench {
         bench
     }
 
+    /// An agent that is not open.
+    pub(crate) fn of(agent: Arc<dyn Agent>, contents: Option<Arc<Contents>>) -> Self {
+        // A small queue: whoever tells more has to wait.
+        let (sender, inputs) = mpsc::channel(4);
+        let mut agents = Agents::new(sender);
+        if let Some(contents) = contents {
+            agents.put_aside_in(contents);
+        }
+        let provider = agent.info().provider;
+        agents.add(agent);
+        Bench {
+            provider,
+            agents,
+            inputs,
+        }
+    }
+
     pub(crate) fn command(&mut self, command: AgentCommand) {
-        let provider = ProviderId::from("shell");
-        let refused = self.agents.command(&session(), &provider, command);
+        let refused = self.agents.command(&session(), &self.provider, command);
         assert!(refused.is_none(), "{refused:?}");
     }
 
@@ -80,6 +94,7 @@ impl Bench {
         self.decide(
             turn,
             Decision::Denied {
+                option: None,
                 reason: CancellationReason::Denied,
                 suggestion: None,
             },
@@ -127,6 +142,10 @@ fn describe(event: &AgentEvent) -> String {
         AgentEvent::TurnBegun { turn, .. } => format!("begin {turn}"),
         AgentEvent::WorkerOpened(worker) => format!("worker {}", worker.title),
         AgentEvent::WorkerClosed { chat } => format!("close {chat}"),
+        AgentEvent::Titled { title, .. } => format!("title {title}"),
+        AgentEvent::Configurable { values, .. } => {
+            format!("options {}", serde_json::Value::Object(values.clone()))
+        }
         AgentEvent::Commands { commands } => format!("{} commands", commands.len()),
         AgentEvent::TurnEnded { turn, error, .. } => match error {
             None => format!("end {turn}"),

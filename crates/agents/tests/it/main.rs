@@ -6,6 +6,11 @@
     reason = "a test fails by panicking"
 )]
 
+mod acp;
+// The testkit is built on this crate, so its agent comes as a file.
+#[expect(unreachable_pub, reason = "it is public where it lives")]
+#[path = "../../../testkit/src/acp_agent.rs"]
+mod acp_agent;
 mod bench;
 mod large;
 mod mapping;

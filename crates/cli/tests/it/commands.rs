@@ -45,7 +45,7 @@ fn begin(directory: &Path, arguments: &[&str]) -> Child {
         .unwrap()
 }
 
-fn out(output: &Output) -> String {
+pub(crate) fn out(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 

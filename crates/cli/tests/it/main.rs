@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod acp;
 mod attach;
 mod coming_back;
 mod commands;

@@ -94,6 +94,40 @@ fn configuration_is_not_lost() {
     );
 }
 
+/// CFG-1, CFG-4, CFG-6: some agents know only when they run what can be chosen.
+/// The session has a place for some of it; the next one has for all.
+#[test]
+fn agents_may_learn_late_what_can_be_configured() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1 {"provider": "roaming"}
+        - c1 subscribe s1
+        agent s1 options {"type": "object", "properties": {"mode": {"type": "string", "title": "Mode", "enum": ["plan", "do"], "sessionMutable": true}, "fast": {"type": "boolean", "title": "Fast"}}} {"mode": "plan", "fast": true}
+        agent s1 options {"type": "object", "properties": {"mode": {"type": "string", "title": "Mode", "enum": ["plan", "do"], "sessionMutable": true}, "fast": {"type": "boolean", "title": "Fast"}}} {"mode": "plan", "fast": true}
+        c1 sessionConfigCompletions {"provider": "roaming", "property": "mode"}
+        c1 resolveSessionConfig {"provider": "roaming", "config": {"fast": false}}
+        c1 createSession s2 {"provider": "roaming", "config": {"mode": "plan", "fast": true}}
+        agent s3 options {"type": "object", "properties": {}} {}
+        "#,
+        expect![[r#"
+            agent s1 options {"type": "object", "properties": {"mode": {"type": "string", "title": "Mode", "enum": ["plan", "do"], "sessionMutable": true}, "fast": {"type": "boolean", "title": "Fast"}}} {"mode": "plan", "fast": true}
+                c1: 3 s1 session/configChanged {"config":{"mode":"plan"}}
+            agent s1 options {"type": "object", "properties": {"mode": {"type": "string", "title": "Mode", "enum": ["plan", "do"], "sessionMutable": true}, "fast": {"type": "boolean", "title": "Fast"}}} {"mode": "plan", "fast": true}
+                nothing
+            c1 sessionConfigCompletions {"provider": "roaming", "property": "mode"}
+                c1: values ["plan","do"]
+            c1 resolveSessionConfig {"provider": "roaming", "config": {"fast": false}}
+                c1: schema of [mode, fast], {"fast":false}
+            c1 createSession s2 {"provider": "roaming", "config": {"mode": "plan", "fast": true}}
+                c1: null
+                agent s2: open
+            agent s3 options {"type": "object", "properties": {}} {}
+                nothing
+        "#]],
+    );
+}
+
 /// A-23: a turn begins about now, whatever a client's clock says.
 #[test]
 fn clocks_that_are_wrong_are_put_right() {

@@ -58,7 +58,7 @@ fn other_arguments_are_not_edited() {
             c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": true, "editedToolInput": "{}"}
                 c1: 16 rejected: the arguments can't be edited
             c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": false, "editedToolInput": "{}"}
-                agent s1: decide c Denied { reason: Denied, suggestion: None }
+                agent s1: decide c Denied { option: None, reason: Denied, suggestion: None }
         "#]],
     );
 }

@@ -172,3 +172,38 @@ fn addresses_of_others_are_not_given_away() {
         "#]],
     );
 }
+
+/// The host names a session by its first message, its agent knows better, and
+/// people know best.
+#[test]
+fn agents_may_name_what_nobody_named() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 subscribe s1
+        - c1 says t1 look at this
+        agent s1 title About this
+        agent s1 title About this
+        agent s1 title
+        - c1 createChat s1 {"chat": "ahp-chat:/1"}
+        agent s1 in ahp-chat:/1 title Something else
+        c1 ! s1 session/titleChanged {"title": "Mine"}
+        agent s1 title Better
+        "#,
+        expect![[r#"
+            agent s1 title About this
+                c1: 6 s1 session/titleChanged {"title":"About this"}
+            agent s1 title About this
+                nothing
+            agent s1 title
+                nothing
+            agent s1 in ahp-chat:/1 title Something else
+                nothing
+            c1 ! s1 session/titleChanged {"title": "Mine"}
+                c1: 8 s1 by a session/titleChanged {"title":"Mine"}
+            agent s1 title Better
+                nothing
+        "#]],
+    );
+}

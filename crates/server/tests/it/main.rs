@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod acp;
 mod changes;
 mod files;
 mod gate;

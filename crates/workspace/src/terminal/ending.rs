@@ -112,6 +112,20 @@ pub(super) fn kill_session(leader: Pid) {
     signal(&groups(leader), &[Signal::SIGKILL]);
 }
 
+/// Ends a process group whose first process is gone, if anything of it is left:
+/// as long as it is, its number is nobody else's. Says whether there was.
+pub(super) fn kill_group_left_behind(group: Pid) -> bool {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return false;
+    };
+    let mut processes = entries.filter_map(|entry| group_and_session(&entry.ok()?.path()));
+    let left = processes.any(|(of, _)| of == group);
+    if left {
+        signal(&BTreeSet::from([group]), &[Signal::SIGKILL]);
+    }
+    left
+}
+
 fn groups(leader: Pid) -> BTreeSet<Pid> {
     let (mut groups, _) = members(leader);
     groups.insert(leader);

@@ -1,33 +1,38 @@
 //! Programs that outlived their host.
 //!
 //! A host that is killed can't end what it runs. So each program that runs
-//! has a file that names its process group and when its first process began;
-//! the next host ends what it finds. The time tells it from another process
-//! that was given the same number since.
+//! has a file that names its process group, when its first process began and
+//! when the machine did; the next host ends what it finds. The times tell it
+//! from another process that was given the same number since.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::Pid;
 
-use super::ending::kill_session;
+use super::ending::{kill_group_left_behind, kill_session};
 
 /// The file of a program that runs. Gone when dropped.
 #[derive(Debug)]
-pub(super) struct Record(PathBuf);
+pub struct RunningNote(PathBuf);
 
-impl Record {
-    /// Notes that a process group runs.
-    pub(super) fn write(directory: &Path, group: Pid) -> io::Result<Self> {
-        let began = began(group).ok_or(io::ErrorKind::NotFound)?;
+impl RunningNote {
+    /// Notes that a process runs, as the first of its group.
+    ///
+    /// # Errors
+    ///
+    /// If it does not run any more, or the system says no.
+    pub fn write(directory: &Path, process: u32) -> io::Result<Self> {
+        let number = i32::try_from(process).map_err(io::Error::other)?;
+        let began = began(Pid::from_raw(number)).ok_or(io::ErrorKind::NotFound)?;
         std::fs::create_dir_all(directory)?;
-        let path = directory.join(group.to_string());
-        std::fs::write(&path, began)?;
-        Ok(Record(path))
+        let path = directory.join(process.to_string());
+        std::fs::write(&path, format!("{began} {}", boot()))?;
+        Ok(RunningNote(path))
     }
 }
 
-impl Drop for Record {
+impl Drop for RunningNote {
     fn drop(&mut self) {
         // Whoever removed it first wanted the same.
         std::fs::remove_file(&self.0).unwrap_or_default();
@@ -44,15 +49,22 @@ pub fn sweep(directory: &Path) -> usize {
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         let name = path.file_name().and_then(|name| name.to_str());
         let group = name.and_then(|name| name.parse().ok()).map(Pid::from_raw);
-        let noted = std::fs::read_to_string(&path).ok();
-        if let Some(group) = group
-            && noted.is_some()
-            && noted == began(group)
-        {
-            kill_session(group);
-            ended += 1;
+        let noted = std::fs::read_to_string(&path).unwrap_or_default();
+        let (noted, of) = noted.split_once(' ').unwrap_or((&noted, ""));
+        if let Some(group) = group {
+            match began(group) {
+                Some(began) if began == noted => {
+                    kill_session(group);
+                    ended += 1;
+                }
+                // The number is somebody else's now.
+                Some(_) => {}
+                // What it started may have stayed.
+                None if of == boot() => ended += usize::from(kill_group_left_behind(group)),
+                None => {}
+            }
         }
-        drop(Record(path));
+        drop(RunningNote(path));
     }
     ended
 }
@@ -64,4 +76,10 @@ fn began(process: Pid) -> Option<String> {
     // bracket.
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_whitespace().nth(19).map(ToOwned::to_owned)
+}
+
+/// Which run of the machine this is; from `/proc`.
+fn boot() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    id.unwrap_or_default().trim().to_owned()
 }

@@ -2,7 +2,7 @@
 
 use agenthost_core::agent::{SlashCommand, Worker};
 use agenthost_protocol::chat::{ChatInteractivity, ErrorPart, Message};
-use agenthost_protocol::common::ErrorInfo;
+use agenthost_protocol::common::{ErrorInfo, SessionConfigSchema};
 use agenthost_protocol::ids::ToolCallId;
 use agenthost_protocol::terminal::TerminalState;
 use agenthost_protocol::wire::{self, Wire};
@@ -82,6 +82,18 @@ impl Simulation {
             },
             26..31 => self.worker(chat),
             31 => AgentEvent::WorkerClosed { chat },
+            37 => AgentEvent::Titled {
+                chat,
+                title: format!("about {}", self.chance.rng.u32(0..3)),
+            },
+            38 => AgentEvent::Configurable {
+                schema: self
+                    .read::<SessionConfigSchema>(json!({"type": "object", "properties": {
+                        "mode": {"type": "string", "title": "Mode", "sessionMutable": true},
+                    }}))
+                    .into(),
+                values: [("mode".to_owned(), json!("do"))].into_iter().collect(),
+            },
             32 => AgentEvent::Commands {
                 commands: vec![SlashCommand {
                     name: "fix".to_owned(),

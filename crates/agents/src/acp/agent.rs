@@ -1,0 +1,78 @@
+//! An agent that speaks ACP, as the host sees it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use agenthost_protocol::common::SessionConfigSchema;
+use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapability};
+use agenthost_workspace::sweep;
+
+use super::process::AcpLaunch;
+use super::{bridge, options};
+use crate::agent::{Agent, Session, SessionFuture};
+
+/// A program that speaks the Agent Client Protocol. Each session of the host
+/// has a process of its own.
+#[derive(Debug, Clone)]
+pub struct AcpAgent {
+    id: String,
+    name: String,
+    launch: Arc<AcpLaunch>,
+    /// Where it is noted what runs, so that the next host can end it if this
+    /// one is killed.
+    notes: Option<Arc<Path>>,
+}
+
+impl AcpAgent {
+    /// An agent that goes by a name for programs and one for people.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, launch: AcpLaunch) -> Self {
+        AcpAgent {
+            id: id.into(),
+            name: name.into(),
+            launch: Arc::new(launch),
+            notes: None,
+        }
+    }
+
+    /// One that leaves nothing running behind, even if its host is killed: the
+    /// next host with the same directory ends it.
+    #[must_use]
+    pub fn with_notes(self, directory: &Path) -> Self {
+        AcpAgent {
+            notes: Some(directory.into()),
+            ..self
+        }
+    }
+}
+
+impl Agent for AcpAgent {
+    fn info(&self) -> AgentInfo {
+        let description = format!("{}, by the Agent Client Protocol", self.name);
+        AgentInfo {
+            capabilities: Some(AgentCapabilities {
+                multiple_chats: Some(MultipleChatsCapability {
+                    fork: None,
+                    side_chat: None,
+                }),
+                multiple_working_directories: None,
+            }),
+            ..AgentInfo::new(self.id.as_str(), self.name.as_str(), &description)
+        }
+    }
+
+    /// Which modes and models there are, the agent says when it runs.
+    fn schema(&self) -> Option<SessionConfigSchema> {
+        Some(options::unknown())
+    }
+
+    fn begin(&self) {
+        if let Some(notes) = &self.notes {
+            sweep(notes);
+        }
+    }
+
+    fn work(&self, session: Session) -> SessionFuture {
+        let launch = Arc::clone(&self.launch);
+        Box::pin(bridge::work(session, launch, self.notes.clone()))
+    }
+}

@@ -1,0 +1,199 @@
+//! What the host wants.
+
+use std::time::Duration;
+
+use agenthost_core::agent::AgentCommand;
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Object;
+use agenthost_workspace::path_of;
+use tokio::time::Instant;
+
+use super::{Bridge, Chat, Link, Memory, Running, set};
+use crate::acp::chat::Verdict;
+use crate::acp::mapper::failure;
+
+/// How long an agent may take to stop when it is told to.
+const STOP: Duration = Duration::from_secs(10);
+
+impl Bridge {
+    pub(super) async fn command(&mut self, command: AgentCommand) -> Result<(), String> {
+        match command {
+            AgentCommand::Open {
+                directories,
+                config,
+            } => {
+                self.use_folders(&directories)?;
+                self.values = config.unwrap_or_default();
+                self.start().await
+            }
+            AgentCommand::Attached {
+                chat,
+                resource,
+                content,
+                ..
+            } => {
+                let chat = self.chats.entry(chat).or_default();
+                chat.resources.push((resource, content));
+                Ok(())
+            }
+            AgentCommand::Prompt {
+                chat,
+                turn,
+                message,
+            } => {
+                let place = self.chats.entry(chat.clone()).or_default();
+                if let Some(before) = place.turn.replace(Running::new(turn, message)) {
+                    before.give_up();
+                }
+                self.advance(&chat).await
+            }
+            AgentCommand::Cancel { chat, turn } => {
+                self.cancel(&chat, Some(&turn));
+                Ok(())
+            }
+            AgentCommand::Decide {
+                chat,
+                turn,
+                call,
+                decision,
+            } => {
+                let Some(place) = self.chats.get_mut(&chat) else {
+                    return Ok(());
+                };
+                let (Some(session), Some(running)) = (place.agent_session.open(), &mut place.turn)
+                else {
+                    return Ok(());
+                };
+                if running.id != turn {
+                    return Ok(());
+                }
+                match running.decide(&call, &decision) {
+                    Some(Verdict::Allowed) => {
+                        let told = session.mapper.approved(&call);
+                        self.tell(&chat, told).await
+                    }
+                    Some(Verdict::Denied) => {
+                        session.mapper.refused(&call);
+                        running.mapper.refused(&call);
+                        Ok(())
+                    }
+                    None => Ok(()),
+                }
+            }
+            AgentCommand::Answer {
+                chat,
+                turn,
+                request,
+                response,
+                answers,
+            } => {
+                let running = self
+                    .chats
+                    .get_mut(&chat)
+                    .and_then(|chat| chat.turn.as_mut());
+                if let Some(running) = running.filter(|running| running.id == turn) {
+                    running.answer(&request, response, &answers);
+                }
+                Ok(())
+            }
+            AgentCommand::Configure { values } => {
+                self.configure(values);
+                Ok(())
+            }
+            AgentCommand::Directories { directories } => self.use_folders(&directories),
+            AgentCommand::OpenChat { chat, .. } => {
+                let chat = self.chats.entry(chat).or_default();
+                chat.memory = Memory::Lost;
+                Ok(())
+            }
+            AgentCommand::CloseChat { chat } => {
+                self.cancel(&chat, None);
+                if let Some(mut chat) = self.chats.remove(&chat) {
+                    self.let_go(&mut chat);
+                }
+                Ok(())
+            }
+            // Agents can't forget a part of what was said, only all of it.
+            AgentCommand::Rewind { chat, .. } => {
+                self.cancel(&chat, None);
+                if let Some(mut place) = self.chats.remove(&chat) {
+                    self.let_go(&mut place);
+                    place.memory = Memory::Lost;
+                    // An answer of the old session is nobody's any more.
+                    place.in_flight = None;
+                    self.chats.insert(chat, place);
+                }
+                Ok(())
+            }
+            AgentCommand::Resume { chat, turn } => {
+                let reason = "this agent can't take up a turn again";
+                let error = Some(failure("notResumable", reason));
+                Ok(self.events.end(&chat, &turn, error).await?)
+            }
+            // It has no tools of clients and no terminals of the host, and can't
+            // be talked to while it works: what it is not told of, stays.
+            AgentCommand::ToolCompleted { .. }
+            | AgentCommand::ClientTools { .. }
+            | AgentCommand::Steer { .. }
+            | AgentCommand::UseTerminal { .. }
+            | AgentCommand::Close => Ok(()),
+        }
+    }
+
+    fn use_folders(&mut self, directories: &[Uri]) -> Result<(), String> {
+        let folders: Option<Vec<_>> = directories.iter().map(path_of).collect();
+        self.folders = folders.ok_or("the folder of this session is not on this machine")?;
+        if self.folders.is_empty() {
+            // Somebody who only wants to talk; agents want a folder all the same.
+            self.folders.extend(std::env::home_dir());
+        }
+        Ok(())
+    }
+
+    /// Stops the turn of a chat: the one that is named, or any.
+    fn cancel(&mut self, chat: &Uri, turn: Option<&TurnId>) {
+        let Some(chat) = self.chats.get_mut(chat) else {
+            return;
+        };
+        let meant = |running: &mut Running| turn.is_none_or(|turn| running.id == *turn);
+        let Some(running) = chat.turn.take_if(meant) else {
+            return;
+        };
+        if let (Some(live), Link::Open(session), Some(flight)) =
+            (&self.live, &mut chat.agent_session, &mut chat.in_flight)
+            && flight.turn == running.id
+        {
+            live.cancel(&session.id);
+            session.mapper.end();
+            flight.stop_by = Some(Instant::now() + STOP);
+        }
+        running.give_up();
+    }
+
+    /// Lets go of the agent session of a chat.
+    fn let_go(&mut self, chat: &mut Chat) {
+        if let (Link::Open(session), Some(live)) =
+            (std::mem::take(&mut chat.agent_session), &self.live)
+        {
+            live.close_session(&session.id);
+        }
+    }
+
+    fn configure(&mut self, values: Object) {
+        let Some(live) = &self.live else {
+            self.values = values;
+            return;
+        };
+        let links = self.chats.values_mut().map(|chat| &mut chat.agent_session);
+        for link in links.chain([&mut self.spare]) {
+            let Some(session) = link.open() else {
+                continue;
+            };
+            for (key, value) in &values {
+                set(live, session, key, value);
+            }
+        }
+        self.values = values;
+    }
+}

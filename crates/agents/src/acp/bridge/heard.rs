@@ -1,0 +1,355 @@
+//! What the agent sends.
+
+use agenthost_core::agent::AgentEvent;
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::uri::Uri;
+use serde_json::Value;
+
+use super::{AgentSession, Bridge, Call, Incoming, Link, Stage, Told, set};
+use crate::acp::chat::cancelled;
+use crate::acp::mapper::ChatMapper;
+use crate::acp::options::Options;
+use crate::acp::wire::{CallError, Object, Reply};
+
+/// Whose an agent session is.
+enum Owner {
+    Chat(Uri),
+    Spare,
+}
+
+impl Bridge {
+    pub(super) async fn heard(&mut self, incoming: Incoming<Call>) -> Result<(), String> {
+        match incoming {
+            Incoming::Update(params) => self.update(&params).await,
+            Incoming::Permission(params, reply) => self.permission(&params, reply).await,
+            Incoming::Elicitation(params, reply) => self.question(&params, reply).await,
+            Incoming::Answer(call, answer) => self.answered(call, answer).await,
+            Incoming::Closed(reason) => self.closed(reason).await,
+        }
+    }
+
+    async fn update(&mut self, params: &Object) -> Result<(), String> {
+        let (Some(id), Some(update)) = (session_of(params), params.get("update")) else {
+            return Ok(());
+        };
+        match self.owner(id) {
+            Some(owner) => self.apply(&owner, update).await,
+            None => {
+                if let Some(live) = &mut self.live {
+                    live.keep_early(id.to_owned(), update.clone());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    async fn apply(&mut self, owner: &Owner, update: &Value) -> Result<(), String> {
+        let link = match owner {
+            Owner::Chat(chat) => self.chats.get_mut(chat).map(|chat| &mut chat.agent_session),
+            Owner::Spare => Some(&mut self.spare),
+        };
+        let Some(session) = link.and_then(Link::open) else {
+            return Ok(());
+        };
+        let told = session.mapper.update(update);
+        let chat = match owner {
+            Owner::Chat(chat) => return self.tell(chat, told).await,
+            Owner::Spare => None,
+        };
+        for told in told {
+            match told {
+                Told::Commands(commands) => {
+                    self.events.send(AgentEvent::Commands { commands }).await?;
+                }
+                Told::Options(listed) => {
+                    if let Some(session) = self.spare.open() {
+                        session.options.replace(&listed);
+                    }
+                    self.tell_options(chat).await?;
+                }
+                Told::Mode(mode) => {
+                    if let Some(session) = self.spare.open() {
+                        session.options.set_mode(&mode);
+                    }
+                    self.tell_options(chat).await?;
+                }
+                // Nothing was said in it yet.
+                Told::Keep(_) | Told::Turn(_) | Told::Title(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn permission(&mut self, params: &Object, reply: Reply) -> Result<(), String> {
+        let Some(address) = session_of(params).and_then(|id| self.chat_of(id)) else {
+            reply.send(&cancelled());
+            return Ok(());
+        };
+        let chat = self.chats.get_mut(&address);
+        let asked = chat.and_then(|chat| {
+            let session = chat.agent_session.open()?;
+            let turn = chat.turn.as_mut()?;
+            Some((session.mapper.permission(params)?, turn))
+        });
+        match asked {
+            Some(((permission, told), turn)) => {
+                turn.ask_permission(permission, reply);
+                self.tell(&address, told).await
+            }
+            None => {
+                reply.send(&cancelled());
+                Ok(())
+            }
+        }
+    }
+
+    async fn question(&mut self, params: &Object, reply: Reply) -> Result<(), String> {
+        let address = session_of(params).and_then(|id| self.chat_of(id));
+        let chat = address
+            .as_ref()
+            .and_then(|address| self.chats.get_mut(address));
+        let asked = chat.and_then(|chat| {
+            let session = chat.agent_session.open()?;
+            let turn = chat.turn.as_mut()?;
+            Some((session.mapper.question(params)?, turn))
+        });
+        match (asked, address) {
+            (Some(((id, form, told), turn)), Some(address)) => {
+                turn.ask_question(id, form, reply);
+                self.tell(&address, vec![told]).await
+            }
+            // There is no turn that it could be asked in.
+            _ => {
+                reply.send(&serde_json::json!({"action": "cancel"}));
+                Ok(())
+            }
+        }
+    }
+
+    async fn answered(
+        &mut self,
+        call: Call,
+        answer: Result<Value, CallError>,
+    ) -> Result<(), String> {
+        // What becomes of that is said when the connection is over.
+        if answer == Err(CallError::Gone) {
+            return Ok(());
+        }
+        match call {
+            Call::Initialize => self.initialized(answer).await,
+            Call::Open(chat) => self.opened(chat, answer).await,
+            Call::Prompt(chat, turn) => self.prompted(&chat, &turn, answer).await,
+            Call::Set {
+                agent_session,
+                key,
+                value,
+            } => self.was_set(&agent_session, &key, &value, answer).await,
+            Call::Close => Ok(()),
+        }
+    }
+
+    async fn initialized(&mut self, answer: Result<Value, CallError>) -> Result<(), String> {
+        let Some(live) = &mut self.live else {
+            return Ok(());
+        };
+        let started = match answer {
+            Ok(answer) => live.initialized(&answer),
+            Err(error) => Err(live.explain(&error)),
+        };
+        if let Err(reason) = started {
+            self.live = None;
+            return self.lose(&format!("start the agent: {reason}")).await;
+        }
+        if self.stage == Stage::Opening {
+            self.open_by = Some(live.open_session(None, &self.folders));
+            self.spare = Link::Opening;
+            return Ok(());
+        }
+        let waiting: Vec<_> = self.chats.keys().cloned().collect();
+        for chat in waiting {
+            self.advance(&chat).await?;
+        }
+        Ok(())
+    }
+
+    /// A session of the agent's own is there, or can't be.
+    async fn opened(
+        &mut self,
+        chat: Option<Uri>,
+        answer: Result<Value, CallError>,
+    ) -> Result<(), String> {
+        self.open_by = None;
+        let Some(live) = &mut self.live else {
+            return Ok(());
+        };
+        let id = |answer: &Value| Some(answer.get("sessionId")?.as_str()?.to_owned());
+        let reason = match &answer {
+            Ok(answer) if id(answer).is_some() => None,
+            Ok(_) => Some("it began a session without a name".to_owned()),
+            Err(error) => Some(live.explain(error)),
+        };
+        if let Some(reason) = reason {
+            let reason = format!("begin a session: {reason}");
+            return match chat {
+                None => Err(reason),
+                Some(chat) => {
+                    if let Some(place) = self.chats.get_mut(&chat) {
+                        place.agent_session = Link::None;
+                    }
+                    self.fail_turn(&chat, "agentSession", &reason).await
+                }
+            };
+        }
+        let answer = answer.unwrap_or_default();
+        let id = id(&answer).unwrap_or_default();
+        let early = live.take_early(&id);
+        let folder = self.folders.first().cloned().unwrap_or_default();
+        let mut session = AgentSession {
+            mapper: ChatMapper::new(self.key(), folder),
+            options: Options::read(&answer),
+            id,
+            unsettled: 0,
+        };
+        if let Some(live) = &self.live {
+            for (key, value) in &self.values {
+                set(live, &mut session, key, value);
+            }
+        }
+        let link = Link::Open(Box::new(session));
+        let owner = match chat {
+            None => {
+                self.spare = link;
+                Owner::Spare
+            }
+            Some(chat) => match self.chats.get_mut(&chat) {
+                Some(place) => {
+                    place.agent_session = link;
+                    Owner::Chat(chat)
+                }
+                // It was closed meanwhile.
+                None => return Ok(()),
+            },
+        };
+        for update in early {
+            self.apply(&owner, &update).await?;
+        }
+        match owner {
+            Owner::Spare => {
+                self.tell_options(None).await?;
+                self.stage = Stage::Open;
+                let tools = Vec::new();
+                self.events.send(AgentEvent::Opened { tools }).await?;
+                let waiting: Vec<_> = self.chats.keys().cloned().collect();
+                for chat in waiting {
+                    self.advance(&chat).await?;
+                }
+                Ok(())
+            }
+            Owner::Chat(chat) => {
+                self.tell_options(Some(&chat)).await?;
+                self.advance(&chat).await
+            }
+        }
+    }
+
+    /// The agent is done with a message. Its turn may have been cancelled
+    /// before, and the next one wait for this.
+    async fn prompted(
+        &mut self,
+        address: &Uri,
+        id: &TurnId,
+        answer: Result<Value, CallError>,
+    ) -> Result<(), String> {
+        let Some(chat) = self.chats.get_mut(address) else {
+            return Ok(());
+        };
+        if chat
+            .in_flight
+            .as_ref()
+            .is_none_or(|flight| flight.turn != *id)
+        {
+            return Ok(());
+        }
+        chat.in_flight = None;
+        let running = chat.turn.as_ref().is_some_and(|turn| turn.id == *id);
+        if let (true, Some(session)) = (running, chat.agent_session.open()) {
+            let (told, error) = session.mapper.answered(answer);
+            self.tell(address, told).await?;
+            let turn = self
+                .chats
+                .get_mut(address)
+                .and_then(|chat| chat.turn.take());
+            if let Some(turn) = turn {
+                turn.give_up();
+            }
+            self.events.end(address, id, error).await?;
+        }
+        self.advance(address).await
+    }
+
+    async fn was_set(
+        &mut self,
+        id: &str,
+        key: &str,
+        value: &Value,
+        answer: Result<Value, CallError>,
+    ) -> Result<(), String> {
+        let Some(owner) = self.owner(id) else {
+            return Ok(());
+        };
+        let link = match &owner {
+            Owner::Chat(chat) => self.chats.get_mut(chat).map(|chat| &mut chat.agent_session),
+            Owner::Spare => Some(&mut self.spare),
+        };
+        let Some(session) = link.and_then(Link::open) else {
+            return Ok(());
+        };
+        session.unsettled = session.unsettled.saturating_sub(1);
+        // What an agent refuses stays as it is, and the host hears how that is.
+        if let Ok(answer) = answer {
+            match answer.get("configOptions") {
+                Some(listed) => session.options.replace(listed),
+                None => session.options.set(key, value),
+            }
+        }
+        match owner {
+            Owner::Chat(chat) => {
+                self.tell_options(Some(&chat)).await?;
+                self.advance(&chat).await
+            }
+            Owner::Spare => self.tell_options(None).await,
+        }
+    }
+
+    /// The agent is gone.
+    async fn closed(&mut self, reason: Option<String>) -> Result<(), String> {
+        let complaint = match self.live.take() {
+            Some(live) => live.end().await,
+            None => None,
+        };
+        let mut words = "the agent ended".to_owned();
+        for more in [reason, complaint].into_iter().flatten() {
+            words.push_str(": ");
+            words.push_str(&more);
+        }
+        self.lose(&words).await
+    }
+
+    fn owner(&self, id: &str) -> Option<Owner> {
+        let spare = matches!(&self.spare, Link::Open(session) if session.id == id);
+        let chat = || self.chat_of(id).map(Owner::Chat);
+        spare.then_some(Owner::Spare).or_else(chat)
+    }
+
+    fn chat_of(&self, id: &str) -> Option<Uri> {
+        let mut chats = self.chats.iter();
+        let found = chats.find(
+            |(_, chat)| matches!(&chat.agent_session, Link::Open(session) if session.id == id),
+        );
+        found.map(|(address, _)| address.clone())
+    }
+}
+
+fn session_of(params: &Object) -> Option<&str> {
+    params.get("sessionId").and_then(Value::as_str)
+}

@@ -1,0 +1,202 @@
+//! A chat, as the bridge has it: its agent session, and its turn.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use agenthost_core::agent::Decision;
+use agenthost_protocol::chat::{Answers, InputResponseKind, Message};
+use agenthost_protocol::ids::{ConfirmationOptionId, InputRequestId, ToolCallId, TurnId};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::mapper::{ChatMapper, Permission};
+use super::options::Options;
+use super::prompt::Resources;
+use super::questions::Form;
+use super::wire::Reply;
+use crate::mapper::TurnMapper;
+
+/// A session of the agent's own.
+#[derive(Debug)]
+pub(crate) struct AgentSession {
+    /// What the agent calls it.
+    pub(crate) id: String,
+    pub(crate) mapper: ChatMapper,
+    pub(crate) options: Options,
+    /// Choices that the agent was told of and has not answered yet.
+    pub(crate) unsettled: u32,
+}
+
+/// A chat.
+#[derive(Debug, Default)]
+pub(crate) struct Chat {
+    pub(crate) agent_session: Link,
+    pub(crate) turn: Option<Running>,
+    /// The prompt that the agent has not answered yet. There is one at most:
+    /// what agents do with a second one is anybody's guess.
+    pub(crate) in_flight: Option<InFlight>,
+    /// What the next message refers to.
+    pub(crate) resources: Resources,
+    pub(crate) memory: Memory,
+}
+
+/// Whether a chat has an agent session.
+#[derive(Debug, Default)]
+pub(crate) enum Link {
+    #[default]
+    None,
+    /// The agent was asked for one.
+    Opening,
+    Open(Box<AgentSession>),
+}
+
+impl Link {
+    /// The agent session, if it is there.
+    pub(crate) fn open(&mut self) -> Option<&mut AgentSession> {
+        match self {
+            Link::Open(session) => Some(session),
+            Link::None | Link::Opening => None,
+        }
+    }
+}
+
+/// What the agent knows of what was said in a chat.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Memory {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Nothing: its session is gone, or was never there.
+    Lost,
+}
+
+/// A prompt that the agent works on.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    pub(crate) turn: TurnId,
+    /// Until when it has to stop; it was told to.
+    pub(crate) stop_by: Option<Instant>,
+}
+
+/// A turn that has not ended.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) id: TurnId,
+    pub(crate) message: Arc<Message>,
+    /// The model that it wants, until the agent was told.
+    pub(crate) model: Option<Value>,
+    pub(crate) mapper: TurnMapper,
+    pub(crate) prompted: Prompted,
+    permissions: BTreeMap<ToolCallId, (Permission, Reply)>,
+    questions: BTreeMap<InputRequestId, (Form, Reply)>,
+}
+
+/// What was decided about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Allowed,
+    Denied,
+}
+
+/// Whether the agent was told of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Prompted {
+    NotYet,
+    Yes,
+}
+
+impl Running {
+    /// A turn that begins.
+    pub(crate) fn new(id: TurnId, message: Arc<Message>) -> Self {
+        Running {
+            mapper: TurnMapper::new(id.clone()),
+            model: message.model.as_ref().map(|model| json!(model.id)),
+            id,
+            message,
+            prompted: Prompted::NotYet,
+            permissions: BTreeMap::new(),
+            questions: BTreeMap::new(),
+        }
+    }
+
+    /// Somebody has to decide. A question about the same call takes the place
+    /// of an older one, which has no answer any more.
+    pub(crate) fn ask_permission(&mut self, permission: Permission, reply: Reply) {
+        let call = permission.call.clone();
+        if let Some((_, older)) = self.permissions.insert(call, (permission, reply)) {
+            older.send(&cancelled());
+        }
+    }
+
+    /// Somebody has to answer.
+    pub(crate) fn ask_question(&mut self, id: InputRequestId, form: Form, reply: Reply) {
+        self.questions.insert(id, (form, reply));
+    }
+
+    /// Somebody decided. Says what; `None` if nobody asked.
+    pub(crate) fn decide(&mut self, call: &ToolCallId, decision: &Decision) -> Option<Verdict> {
+        let (picked, verdict) = match decision {
+            Decision::Approved { option, .. } => (option, Verdict::Allowed),
+            Decision::Denied { option, .. } => (option, Verdict::Denied),
+            Decision::ResultApproved | Decision::ResultDenied => return None,
+        };
+        let (permission, reply) = self.permissions.remove(call)?;
+        match option(&permission, picked.as_ref(), verdict) {
+            Some(id) => reply.send(&json!({"outcome": {"outcome": "selected", "optionId": id}})),
+            None => reply.send(&cancelled()),
+        }
+        Some(verdict)
+    }
+
+    /// Somebody answered.
+    pub(crate) fn answer(
+        &mut self,
+        request: &InputRequestId,
+        response: InputResponseKind,
+        answers: &Answers,
+    ) {
+        if let Some((form, reply)) = self.questions.remove(request) {
+            reply.send(&form.answer(response, answers));
+        }
+    }
+
+    /// Nobody will decide or answer any more. Agents that are not told so wait
+    /// forever.
+    pub(crate) fn give_up(self) {
+        for (_, reply) in self.permissions.into_values() {
+            reply.send(&cancelled());
+        }
+        for (_, reply) in self.questions.into_values() {
+            reply.send(&json!({"action": "cancel"}));
+        }
+    }
+}
+
+/// The answer to a question that has no answer.
+pub(crate) fn cancelled() -> Value {
+    json!({"outcome": {"outcome": "cancelled"}})
+}
+
+/// The agent's option that fits what was decided. Who did not pick one means
+/// this once.
+fn option<'a>(
+    permission: &'a Permission,
+    picked: Option<&ConfirmationOptionId>,
+    verdict: Verdict,
+) -> Option<&'a str> {
+    let options = &permission.options;
+    let picked =
+        picked.and_then(|picked| options.iter().find(|option| option.id == picked.as_str()));
+    let (once, family) = match verdict {
+        Verdict::Allowed => ("allow_once", "allow"),
+        Verdict::Denied => ("reject_once", "reject"),
+    };
+    let found = picked
+        .or_else(|| options.iter().find(|option| option.kind == once))
+        .or_else(|| {
+            options
+                .iter()
+                .find(|option| option.kind.starts_with(family))
+        });
+    found.map(|option| option.id.as_str())
+}

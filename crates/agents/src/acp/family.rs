@@ -1,0 +1,122 @@
+//! A process and all that came of it.
+//!
+//! Most of it is in the process group of the first one. What made a group of
+//! its own is found by its parents, as long as these are there; so the family
+//! is looked at before anybody is asked to go.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::{Pid, getpgrp};
+
+/// The family of a process that leads its group.
+#[derive(Debug)]
+pub(super) struct Family {
+    first: i32,
+    /// All that were seen, with when they began: numbers are given out again.
+    seen: BTreeMap<i32, u64>,
+}
+
+/// What the system says of a process.
+struct Entry {
+    id: i32,
+    parent: i32,
+    group: i32,
+    began: u64,
+}
+
+impl Family {
+    /// The family of a process.
+    pub(super) fn of(first: u32) -> Self {
+        Family {
+            // The system gives out no number that would not fit.
+            first: i32::try_from(first).unwrap_or(i32::MAX),
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// Takes note of who belongs to it, as long as the first one is there.
+    pub(super) fn look(&mut self) {
+        let entries = entries();
+        let mut family = BTreeSet::from([self.first]);
+        loop {
+            let known = family.len();
+            for entry in &entries {
+                if family.contains(&entry.parent) || entry.group == self.first {
+                    family.insert(entry.id);
+                }
+            }
+            if family.len() == known {
+                break;
+            }
+        }
+        let of_it = entries.iter().filter(|entry| family.contains(&entry.id));
+        self.seen.extend(of_it.map(|entry| (entry.id, entry.began)));
+    }
+
+    /// Tells all of it something. The first one must not have been waited for.
+    pub(super) fn signal(&self, signal: Signal) {
+        let mut groups = self.groups();
+        groups.insert(self.first);
+        tell(&groups, signal);
+    }
+
+    /// Kills what is left when the first one is gone and was waited for. Its
+    /// number stays its own while anything is in its group, unless that is led
+    /// by one of the same number: then it is another group.
+    pub(super) fn kill_left_behind(&self) {
+        let entries = entries();
+        let led = entries.iter().any(|entry| entry.id == self.first);
+        let left = entries.iter().any(|entry| entry.group == self.first);
+        let mut groups = self.groups();
+        groups.remove(&self.first);
+        if left && !led {
+            groups.insert(self.first);
+        }
+        tell(&groups, Signal::SIGKILL);
+    }
+
+    /// The groups of those that were seen and are still there.
+    fn groups(&self) -> BTreeSet<i32> {
+        let entries = entries().into_iter();
+        let same = |entry: &Entry| self.seen.get(&entry.id) == Some(&entry.began);
+        entries.filter(same).map(|entry| entry.group).collect()
+    }
+}
+
+fn tell(groups: &BTreeSet<i32>, signal: Signal) {
+    let own = getpgrp();
+    for group in groups.iter().copied().map(Pid::from_raw) {
+        // Nobody joins the host's own group, but if, the host stays.
+        if group != own && group.as_raw() > 1 {
+            // It may have ended by itself meanwhile.
+            killpg(group, signal).unwrap_or_default();
+        }
+    }
+}
+
+/// All processes, from `/proc`; none where there is no such thing.
+fn entries() -> Vec<Entry> {
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let read = processes.filter_map(|process| read(&process.ok()?.path()));
+    read.collect()
+}
+
+fn read(process: &Path) -> Option<Entry> {
+    let id = process.file_name()?.to_str()?.parse().ok()?;
+    let stat = std::fs::read_to_string(process.join("stat")).ok()?;
+    // The name of the program may have anything in it, but ends with the last
+    // bracket. Its state comes after it, then what is wanted.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let fields: Vec<_> = fields.split_whitespace().collect();
+    let number = |index: usize| fields.get(index)?.parse::<i64>().ok();
+    Some(Entry {
+        id,
+        parent: i32::try_from(number(1)?).ok()?,
+        group: i32::try_from(number(2)?).ok()?,
+        began: u64::try_from(number(19)?).ok()?,
+    })
+}

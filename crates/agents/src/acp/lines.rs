@@ -1,0 +1,175 @@
+//! Messages of an agent, one a line, among whatever else it writes.
+//!
+//! Agents print banners, log lines and worse where only messages should be.
+//! What is no message is noise: its end is kept for who looks for a reason,
+//! and nobody else sees it. A line that never ends is an error, because what
+//! it would have been is lost.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+
+use super::tail::Tail;
+
+/// Longest line, in bytes.
+pub(crate) const LONGEST: usize = 8 * 1024 * 1024;
+
+/// A message, as it was written.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// The JSON.
+    pub(crate) text: String,
+    /// What it asks for or tells; `None` if it is an answer.
+    pub(crate) method: Option<String>,
+}
+
+/// Shows what kind of message it is, not what it says.
+impl std::fmt::Debug for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Line")
+            .field("method", &self.method)
+            .field("bytes", &self.text.len())
+            .finish()
+    }
+}
+
+/// Why there are no more lines.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LineError {
+    /// One would be too long.
+    #[error("it wrote a line of more than {LONGEST} bytes")]
+    TooLong,
+    /// The pipe broke.
+    #[error("read from it: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Reads messages.
+pub(crate) struct LineReader<R> {
+    from: BufReader<R>,
+    noise: Arc<Tail>,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    /// Reads from a pipe, and puts aside what is no message.
+    pub(crate) fn new(from: R, noise: Arc<Tail>) -> Self {
+        LineReader {
+            from: BufReader::with_capacity(64 * 1024, from),
+            noise,
+        }
+    }
+
+    /// The next message; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Line>, LineError> {
+        while let Some(bytes) = self.line().await? {
+            // What is not UTF-8 is shown as such; the rest is still good.
+            let text = String::from_utf8_lossy(&bytes);
+            match read(text.trim_start_matches('\u{feff}').trim()) {
+                Some(line) => return Ok(Some(line)),
+                None => {
+                    self.noise.push(text.as_bytes());
+                    self.noise.push(b"\n");
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next line, without its end.
+    async fn line(&mut self) -> Result<Option<Vec<u8>>, LineError> {
+        let mut line = Vec::new();
+        loop {
+            let piece = self.from.fill_buf().await?;
+            if piece.is_empty() {
+                // What has no end was cut off in the middle.
+                self.noise.push(&line);
+                return Ok(None);
+            }
+            let end = piece.iter().position(|byte| *byte == b'\n');
+            let piece = piece.get(..end.unwrap_or(piece.len())).unwrap_or_default();
+            line.extend_from_slice(piece);
+            let taken = piece.len() + usize::from(end.is_some());
+            self.from.consume(taken);
+            if line.len() > LONGEST {
+                return Err(LineError::TooLong);
+            }
+            if end.is_some() {
+                return Ok(Some(line));
+            }
+        }
+    }
+}
+
+/// What makes a message of an object.
+#[derive(Deserialize)]
+struct Shape<'a> {
+    #[serde(borrow)]
+    jsonrpc: Cow<'a, str>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(default)]
+    result: Option<IgnoredAny>,
+    #[serde(default)]
+    error: Option<IgnoredAny>,
+    #[serde(default)]
+    id: Option<IgnoredAny>,
+}
+
+fn read(text: &str) -> Option<Line> {
+    if !text.starts_with('{') {
+        return None;
+    }
+    let shape: Shape<'_> = serde_json::from_str(text).ok()?;
+    let answers = shape.result.is_some() || shape.error.is_some() || shape.id.is_some();
+    let good = shape.jsonrpc == "2.0" && (shape.method.is_some() || answers);
+    good.then(|| Line {
+        text: text.to_owned(),
+        method: shape.method.map(Cow::into_owned),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn all(bytes: &[u8]) -> (Vec<Line>, Tail) {
+        let noise = Arc::new(Tail::new(100));
+        let mut reader = LineReader::new(bytes, Arc::clone(&noise));
+        let mut lines = Vec::new();
+        while let Some(line) = reader.next().await.unwrap() {
+            lines.push(line);
+        }
+        drop(reader);
+        (lines, Arc::into_inner(noise).unwrap())
+    }
+
+    #[tokio::test]
+    async fn what_is_no_message_is_noise() {
+        let written = b"\xef\xbb\xbfWelcome!\r\n\
+            {\"jsonrpc\":\"2.0\",\"method\":\"a/b\",\"params\":{\"t\":\"\xff\"}}\r\n\
+            [1]\n{\"level\":\"info\"}\n{broken\n\n\
+            \xef\xbb\xbf {\"jsonrpc\":\"2.0\",\"id\":0,\"result\":null}\n\
+            {\"jsonrpc\":\"2.0\",\"id\"";
+        let (lines, noise) = all(written).await;
+        let methods: Vec<_> = lines.iter().map(|line| line.method.as_deref()).collect();
+        assert_eq!(methods, [Some("a/b"), None]);
+        assert!(lines[0].text.contains('\u{fffd}'));
+        assert!(lines[1].text.starts_with('{'));
+        assert_eq!(noise.last_line().unwrap(), "{\"jsonrpc\":\"2.0\",\"id\"");
+    }
+
+    #[tokio::test]
+    async fn a_line_without_end_is_an_error() {
+        let endless = vec![b'x'; LONGEST + 70_000];
+        let mut reader = LineReader::new(&*endless, Arc::new(Tail::new(10)));
+        let error = reader.next().await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "it wrote a line of more than 8388608 bytes"
+        );
+    }
+}

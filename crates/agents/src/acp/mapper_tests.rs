@@ -1,0 +1,205 @@
+//! Recorded conversations: what agents send in, what the host hears out.
+//!
+//! In a script each line is a word and some JSON: `begin`, `update`, `ask`
+//! (for permission), `approve` and `refuse` (with the name of a call),
+//! `question`, `answer` (the result of the prompt), `error`. Every action is
+//! also applied to a chat, and has to change it.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::ChatAction;
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::outcome::Outcome;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire;
+use expect_test::expect_file;
+
+use super::*;
+use crate::mapper::TurnMapper;
+
+struct Play {
+    mapper: ChatMapper,
+    turn: TurnMapper,
+    turns: u32,
+    chat: ChannelState,
+    heard: String,
+}
+
+fn chat(turn: &str) -> ChannelState {
+    let chat = json!({
+        "resource": "c", "title": "", "status": 8, "modifiedAt": "2026-01-01T00:00:00Z", "turns": [],
+        "activeTurn": {"id": turn, "startedAt": "2026-01-01T00:00:00Z", "responseParts": [],
+            "message": {"text": "x", "origin": {"kind": "user"}}},
+    });
+    wire::from_str(&chat.to_string()).unwrap()
+}
+
+impl Play {
+    fn new() -> Self {
+        let session = SessionKey::of(&Uri::from("ahp-session:/1"));
+        Play {
+            mapper: ChatMapper::new(session, PathBuf::from("/work")),
+            turn: TurnMapper::new(TurnId::from("t0")),
+            turns: 0,
+            chat: chat("t0"),
+            heard: String::new(),
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let json = || {
+            serde_json::from_str::<Value>(rest).unwrap_or_else(|error| panic!("{line}: {error}"))
+        };
+        writeln!(
+            self.heard,
+            "> {}",
+            line.chars().take(110).collect::<String>()
+        )
+        .unwrap();
+        match word {
+            "begin" => {
+                self.turns += 1;
+                let id = format!("t{}", self.turns);
+                self.turn = TurnMapper::new(TurnId::from(id.as_str()));
+                self.chat = chat(&id);
+                self.mapper.begin();
+            }
+            "update" => {
+                let told = self.mapper.update(&json());
+                self.tell(told);
+            }
+            "ask" => match self.mapper.permission(json().as_object().unwrap()) {
+                Some((_, told)) => self.tell(told),
+                None => self.heard.push_str("can't be asked\n"),
+            },
+            "approve" => {
+                let call = ToolCallId::from(rest);
+                let confirmed = json!({"type": "chat/toolCallConfirmed", "turnId": format!("t{}", self.turns),
+                    "toolCallId": rest, "approved": true, "confirmed": "user-action"});
+                self.reduce(&wire::from_str(&confirmed.to_string()).unwrap());
+                let told = self.mapper.approved(&call);
+                self.tell(told);
+            }
+            "refuse" => {
+                let call = ToolCallId::from(rest);
+                self.mapper.refused(&call);
+                self.turn.refused(&call);
+            }
+            "question" => match self.mapper.question(json().as_object().unwrap()) {
+                Some((_, _, told)) => self.tell(vec![told]),
+                None => self.heard.push_str("can't be asked\n"),
+            },
+            "answer" | "error" => {
+                let answer = match word {
+                    "answer" => Ok(json()),
+                    _ => Err(CallError::Refused {
+                        code: json()["code"].as_i64().unwrap() as i32,
+                        message: "no".to_owned(),
+                    }),
+                };
+                let (told, error) = self.mapper.answered(answer);
+                self.tell(told);
+                match error {
+                    Some(part) => writeln!(self.heard, "failed {}", part.error.error_type).unwrap(),
+                    None => self.heard.push_str("ended\n"),
+                }
+            }
+            other => panic!("{other}"),
+        }
+    }
+
+    fn tell(&mut self, told: Vec<Told>) {
+        for told in told {
+            match told {
+                Told::Keep(kept) => {
+                    let text = String::from_utf8_lossy(&kept.bytes).into_owned();
+                    writeln!(self.heard, "keep {} {text:?}", kept.name).unwrap();
+                }
+                Told::Turn(event) => {
+                    for action in self.turn.map(event) {
+                        let json = wire::to_json(&Action::Chat(action.clone())).to_string();
+                        writeln!(self.heard, "{}", shorten(&json)).unwrap();
+                        self.reduce(&Action::Chat(action));
+                    }
+                }
+                Told::Title(title) => writeln!(self.heard, "title {title}").unwrap(),
+                Told::Commands(commands) => {
+                    let names: Vec<_> = commands
+                        .iter()
+                        .map(|command| command.name.as_str())
+                        .collect();
+                    writeln!(self.heard, "commands {}", names.join(" ")).unwrap();
+                }
+                Told::Options(options) => writeln!(self.heard, "options {options}").unwrap(),
+                Told::Mode(mode) => writeln!(self.heard, "mode {mode}").unwrap(),
+            }
+        }
+    }
+
+    /// Only legal steps change something.
+    fn reduce(&mut self, action: &Action) {
+        let quiet = matches!(action, Action::Chat(ChatAction::Usage(_)));
+        let outcome = self.chat.reduce(action);
+        assert!(
+            quiet || outcome == Outcome::Applied,
+            "{outcome:?}: {action:?}"
+        );
+    }
+}
+
+/// Addresses of content are long, and the same everywhere.
+fn shorten(json: &str) -> String {
+    let mut short = String::new();
+    let mut rest = json;
+    while let Some(at) = rest.find("agenthost-content:/") {
+        let (before, found) = rest.split_at(at);
+        short.push_str(before);
+        short.push_str("kept:");
+        rest = found.get("agenthost-content:/".len() + 98..).unwrap();
+    }
+    short.push_str(rest);
+    let nonce = |text: &str| -> String {
+        let mut parts = text.split(",\"nonce\":\"");
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |all, part| all + part.get(65..).unwrap_or_default())
+    };
+    nonce(&short).replace("\"turnId\":\"t1\",", "")
+}
+
+fn check(name: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("test_data");
+    let script = std::fs::read_to_string(folder.join(format!("{name}.in"))).unwrap();
+    let mut play = Play::new();
+    for line in script
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
+        play.line(line);
+    }
+    expect_file![folder.join(format!("{name}.out"))].assert_eq(&play.heard);
+}
+
+macro_rules! plays {
+    ($($name:ident)*) => { $(#[test] fn $name() { check(stringify!($name)); })* };
+}
+
+plays! {
+    text_and_thoughts_are_parts
+    a_question_may_come_before_the_call
+    an_update_may_come_without_a_call
+    a_call_without_status_runs_and_what_comes_after_its_end_is_dropped
+    arguments_grow
+    a_running_call_may_ask
+    a_refused_call_is_over
+    edits_are_kept
+    a_plan_is_one_call
+    turns_end_for_reasons
+    what_is_late_or_early_is_dropped
+    what_is_unknown_is_dropped
+    sessions_have_titles_commands_modes_and_usage
+    forms_are_questions
+}

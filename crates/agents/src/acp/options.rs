@@ -1,0 +1,279 @@
+//! What can be chosen about an agent session: modes, models, options.
+//!
+//! Agents tell it in three ways; they are one here. The first option that is
+//! about modes goes by `mode`, the first about models by `model`, whatever
+//! the agent calls it, so that clients find them again with every agent.
+
+use agenthost_protocol::common::{
+    ConfigPropertySchema, SessionConfigPropertySchema, SessionConfigSchema,
+};
+use agenthost_protocol::wire::Object;
+use serde_json::{Value, json};
+
+use super::wire::schema::{
+    SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOptions,
+};
+
+/// What modes go by.
+const MODE: &str = "mode";
+
+/// What models go by.
+const MODEL: &str = "model";
+
+/// All that can be chosen, and what is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Options(Vec<Choice>);
+
+#[derive(Debug, Clone, PartialEq)]
+struct Choice {
+    key: String,
+    way: Way,
+    property: ConfigPropertySchema,
+    value: Value,
+}
+
+/// How the agent is told.
+#[derive(Debug, Clone, PartialEq)]
+enum Way {
+    /// An option of this name.
+    Option(String),
+    /// The older way for modes.
+    Mode,
+    /// The older way for models.
+    Model,
+}
+
+impl Options {
+    /// What an agent said when a session of its began.
+    pub(crate) fn read(session: &Value) -> Self {
+        let mut options = Options::default();
+        if let Some(listed) = session.get("configOptions") {
+            options.replace(listed);
+        }
+        let older = [
+            (
+                MODE,
+                Way::Mode,
+                "modes",
+                "currentModeId",
+                "availableModes",
+                "id",
+            ),
+            (
+                MODEL,
+                Way::Model,
+                "models",
+                "currentModelId",
+                "availableModels",
+                "modelId",
+            ),
+        ];
+        for (key, way, place, current, available, id) in older {
+            let Some(told) = session.get(place).filter(|_| !options.has(key)) else {
+                continue;
+            };
+            let items = told.get(available).and_then(Value::as_array);
+            let values = items.into_iter().flatten().filter_map(|item| {
+                let text = |key: &str| item.get(key)?.as_str().map(str::to_owned);
+                let value = text(id)?;
+                Some((
+                    value.clone(),
+                    text("name").unwrap_or(value),
+                    text("description"),
+                ))
+            });
+            let title = if key == MODE { "Mode" } else { "Model" };
+            options.0.push(Choice {
+                key: key.to_owned(),
+                way,
+                property: select(title.to_owned(), None, values.collect()),
+                value: told.get(current).cloned().unwrap_or_default(),
+            });
+        }
+        options
+    }
+
+    /// Takes in all options anew. What was told in older ways stays.
+    pub(crate) fn replace(&mut self, listed: &Value) {
+        let listed = listed.as_array().into_iter().flatten();
+        let listed = listed.filter_map(|option| {
+            serde_json::from_value::<SessionConfigOption>(option.clone()).ok()
+        });
+        let mut all = Options::default();
+        for option in listed {
+            let key = match &option.category {
+                Some(SessionConfigOptionCategory::Mode) if !all.has(MODE) => MODE.to_owned(),
+                Some(SessionConfigOptionCategory::Model) if !all.has(MODEL) => MODEL.to_owned(),
+                _ => option.id.to_string(),
+            };
+            let Some(choice) = choice(key, option).filter(|choice| !all.has(&choice.key)) else {
+                continue;
+            };
+            all.0.push(choice);
+        }
+        let older = std::mem::take(&mut self.0).into_iter();
+        let older = older.filter(|choice| !matches!(choice.way, Way::Option(_)));
+        let older: Vec<_> = older.filter(|choice| !all.has(&choice.key)).collect();
+        all.0.extend(older);
+        *self = all;
+    }
+
+    /// The agent works in another mode.
+    pub(crate) fn set_mode(&mut self, mode: &str) {
+        self.set(MODE, &json!(mode));
+    }
+
+    /// Something was chosen.
+    pub(crate) fn set(&mut self, key: &str, value: &Value) {
+        if let Some(choice) = self.0.iter_mut().find(|choice| choice.key == key) {
+            choice.value.clone_from(value);
+        }
+    }
+
+    /// How to tell the agent that something else was chosen; `None` if there is
+    /// nothing to tell.
+    pub(crate) fn request(
+        &self,
+        session: &str,
+        key: &str,
+        value: &Value,
+    ) -> Option<(&'static str, Value)> {
+        let choice = self.0.iter().find(|choice| choice.key == key)?;
+        if choice.value == *value {
+            return None;
+        }
+        Some(match &choice.way {
+            Way::Option(id) => {
+                let mut params = json!({"sessionId": session, "configId": id, "value": value});
+                if let (Value::Bool(_), Some(params)) = (value, params.as_object_mut()) {
+                    params.insert("type".to_owned(), json!("boolean"));
+                }
+                ("session/set_config_option", params)
+            }
+            Way::Mode => {
+                let params = json!({"sessionId": session, "modeId": value});
+                ("session/set_mode", params)
+            }
+            Way::Model => {
+                let params = json!({"sessionId": session, "modelId": value});
+                ("session/set_model", params)
+            }
+        })
+    }
+
+    /// What can be chosen.
+    pub(crate) fn schema(&self) -> SessionConfigSchema {
+        let mut schema = unknown();
+        for choice in &self.0 {
+            let property = SessionConfigPropertySchema {
+                property: choice.property.clone(),
+                enum_dynamic: None,
+                session_mutable: Some(true),
+            };
+            schema.properties.insert(choice.key.clone(), property);
+        }
+        let has = |key: &str| self.has(key);
+        schema.properties.retain(|key, _| has(key));
+        schema
+    }
+
+    /// What is chosen.
+    pub(crate) fn values(&self) -> Object {
+        let values = self.0.iter();
+        let values = values.map(|choice| (choice.key.clone(), choice.value.clone()));
+        values.collect()
+    }
+
+    /// Whether nothing can be chosen.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|choice| choice.key == key)
+    }
+}
+
+/// What can be chosen before an agent has said so: there will be modes and
+/// models, but which, only the agent knows.
+pub(crate) fn unknown() -> SessionConfigSchema {
+    let known = [(MODE, "Mode"), (MODEL, "Model")];
+    let properties = known.map(|(key, title)| {
+        let property = SessionConfigPropertySchema {
+            property: property("string", title.to_owned(), None),
+            enum_dynamic: Some(true),
+            session_mutable: Some(true),
+        };
+        (key.to_owned(), property)
+    });
+    SessionConfigSchema {
+        r#type: "object".to_owned(),
+        properties: properties.into_iter().collect(),
+        required: None,
+    }
+}
+
+fn choice(key: String, option: SessionConfigOption) -> Option<Choice> {
+    let (property, value) = match option.kind {
+        SessionConfigKind::Select(chosen) => {
+            let listed = match chosen.options {
+                SessionConfigSelectOptions::Ungrouped(listed) => listed,
+                SessionConfigSelectOptions::Grouped(groups) => {
+                    groups.into_iter().flat_map(|group| group.options).collect()
+                }
+                _ => return None,
+            };
+            let values = listed.into_iter();
+            let values = values.map(|item| (item.value.to_string(), item.name, item.description));
+            let property = select(option.name, option.description, values.collect());
+            (property, json!(chosen.current_value))
+        }
+        SessionConfigKind::Boolean(chosen) => {
+            let property = property("boolean", option.name, option.description);
+            (property, json!(chosen.current_value))
+        }
+        _ => return None,
+    };
+    Some(Choice {
+        key,
+        way: Way::Option(option.id.to_string()),
+        property,
+        value,
+    })
+}
+
+/// A choice between values, each with a name and what it means.
+fn select(
+    title: String,
+    description: Option<String>,
+    values: Vec<(String, String, Option<String>)>,
+) -> ConfigPropertySchema {
+    let described = values.iter().any(|(_, _, meaning)| meaning.is_some());
+    let meanings = values.iter();
+    let meanings = meanings.map(|(_, _, meaning)| meaning.clone().unwrap_or_default());
+    ConfigPropertySchema {
+        r#enum: Some(values.iter().map(|(value, _, _)| json!(value)).collect()),
+        enum_labels: Some(values.iter().map(|(_, label, _)| label.clone()).collect()),
+        enum_descriptions: described.then(|| meanings.collect()),
+        ..property("string", title, description)
+    }
+}
+
+fn property(kind: &str, title: String, description: Option<String>) -> ConfigPropertySchema {
+    ConfigPropertySchema {
+        r#type: kind.to_owned(),
+        title,
+        description,
+        default: None,
+        r#enum: None,
+        enum_labels: None,
+        enum_descriptions: None,
+        read_only: None,
+        items: None,
+        min_items: None,
+        max_items: None,
+        properties: None,
+        required: None,
+        additional_properties: None,
+    }
+}

@@ -1,0 +1,245 @@
+//! The process of an agent: how it starts, what it complains of, how it ends.
+//!
+//! It gets a folder, an environment that was chosen for it and three pipes,
+//! and nothing else of the host. It is the first of a process group; whatever
+//! it started ends with it.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agenthost_workspace::RunningNote;
+use nix::sys::signal::Signal;
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinSet;
+
+use super::family::Family;
+use super::tail::Tail;
+
+/// How long an agent may take for each step of its end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long to wait for what it still has to say when it has ended.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// How much is kept of what an agent complains of, in bytes.
+const COMPLAINTS: usize = 8 * 1024;
+
+/// Variables of the host's environment that an agent gets to see. Tokens and
+/// keys are not among them: who wants an agent to have one says so.
+const SHARED: &[&str] = &[
+    "HOME",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "LANG",
+    "LANGUAGE",
+    "LOGNAME",
+    "NO_PROXY",
+    "PATH",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+];
+
+/// How the names of others begin that it gets to see, too.
+const SHARED_FAMILIES: &[&str] = &["LC_", "XDG_"];
+
+/// How an agent is started.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AcpLaunch {
+    /// The program.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// What it finds in its environment besides what all agents do. A value
+    /// that is `$NAME` stands for what the host finds there.
+    pub environment: Vec<(String, String)>,
+}
+
+/// Leaves out what the environment holds: it may be secret.
+impl std::fmt::Debug for AcpLaunch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.environment.iter().map(|(name, _)| name).collect();
+        f.debug_struct("AcpLaunch")
+            .field("program", &self.program)
+            .field("arguments", &self.arguments.len())
+            .field("environment", &names)
+            .finish()
+    }
+}
+
+/// Why an agent could not be started.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SpawnError {
+    /// It works in a folder that is not there.
+    #[error("start `{program}`: the folder `{}` is not there", folder.display())]
+    Folder { program: String, folder: PathBuf },
+    /// There is no such program.
+    #[error("start `{0}`: there is no such program")]
+    Missing(String),
+    /// The system says no.
+    #[error("start `{program}`: {source}")]
+    System { program: String, source: io::Error },
+}
+
+/// A process that runs. Dropped, it is killed with all it started.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    family: Family,
+    complaints: Arc<Tail>,
+    /// Reads what it complains of; ends with the pipe, or with this.
+    reader: JoinSet<()>,
+    _note: Option<RunningNote>,
+}
+
+/// The ends of the pipes that messages go through.
+pub(crate) struct Pipes {
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+}
+
+impl Process {
+    /// Starts an agent in a folder. With a place for notes, the next host ends
+    /// it if this one can't.
+    pub(crate) fn spawn(
+        launch: &AcpLaunch,
+        folder: &Path,
+        notes: Option<&Path>,
+    ) -> Result<(Self, Pipes), SpawnError> {
+        let program = || launch.program.clone();
+        if !folder.is_dir() {
+            return Err(SpawnError::Folder {
+                program: program(),
+                folder: folder.to_owned(),
+            });
+        }
+        let system = |source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound => SpawnError::Missing(program()),
+            _ => SpawnError::System {
+                program: program(),
+                source,
+            },
+        };
+        // Files that the host has open stay with the host: all of them are
+        // closed when another program starts.
+        let mut child = Command::new(&launch.program)
+            .args(&launch.arguments)
+            .current_dir(folder)
+            .env_clear()
+            .envs(environment(launch))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(system)?;
+        let pipes = (
+            child.stdin.take(),
+            child.stdout.take(),
+            child.stderr.take(),
+            child.id(),
+        );
+        let (Some(stdin), Some(stdout), Some(stderr), Some(id)) = pipes else {
+            return Err(system(io::ErrorKind::BrokenPipe.into()));
+        };
+        let complaints = Arc::new(Tail::new(COMPLAINTS));
+        let mut reader = JoinSet::new();
+        reader.spawn(Tail::follow(Arc::clone(&complaints), stderr));
+        let mut process = Process {
+            child,
+            family: Family::of(id),
+            complaints,
+            reader,
+            _note: None,
+        };
+        // From here on whatever fails ends what has begun.
+        if let Some(notes) = notes {
+            let note = RunningNote::write(notes, id).map_err(|source| SpawnError::System {
+                program: program(),
+                source,
+            });
+            process._note = Some(note?);
+        }
+        Ok((process, Pipes { stdin, stdout }))
+    }
+
+    /// Ends it and all it started: its input is closed by now, then it is
+    /// asked, then it is not asked. Says what it complained of last, cut short:
+    /// that may hold a secret, so it is shown to who uses the agent, and never
+    /// logged.
+    pub(crate) async fn end(mut self) -> Option<String> {
+        self.family.look();
+        for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+            if self.ends_by_itself().await {
+                break;
+            }
+            self.family.look();
+            self.family.signal(signal);
+        }
+        // What it started may hold the pipe; that is not worth waiting for.
+        let read = self.reader.join_next();
+        drop(tokio::time::timeout(LAST_WORDS, read).await);
+        // What is left of it goes when this is dropped.
+        self.complaints.last_line()
+    }
+
+    async fn ends_by_itself(&mut self) -> bool {
+        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        // An error means that there is nothing to wait for.
+        ended.is_ok()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Once it was waited for, its number may be somebody else's.
+        if self.child.id().is_some() {
+            self.family.look();
+            self.family.signal(Signal::SIGKILL);
+        } else {
+            self.family.kill_left_behind();
+        }
+    }
+}
+
+fn environment(launch: &AcpLaunch) -> Vec<(OsString, OsString)> {
+    let shared = |name: &OsString| {
+        let name = name.to_str().unwrap_or_default();
+        let family = |family: &&str| name.starts_with(family);
+        SHARED.contains(&name) || SHARED_FAMILIES.iter().any(family)
+    };
+    let mut all: Vec<_> = std::env::vars_os()
+        .filter(|(name, _)| shared(name))
+        .collect();
+    let named: BTreeSet<_> = launch.environment.iter().map(|(name, _)| name).collect();
+    all.retain(|(name, _)| {
+        name.to_str()
+            .is_none_or(|name| !named.contains(&name.to_owned()))
+    });
+    for (name, value) in &launch.environment {
+        let value = match value.strip_prefix('$') {
+            Some(reference) => std::env::var_os(reference),
+            None => Some(value.into()),
+        };
+        // What the host does not have, it can't give.
+        all.extend(value.map(|value| (name.into(), value)));
+    }
+    all
+}
+
+#[cfg(test)]
+#[path = "process_tests.rs"]
+mod tests;

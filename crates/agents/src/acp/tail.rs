@@ -1,0 +1,65 @@
+//! The end of what somebody writes, within bounds.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// Longest line that is shown of it, in characters.
+const LINE: usize = 300;
+
+/// Keeps the end of what was written. What it is may be a secret, so nobody
+/// gets to see it by accident.
+pub(crate) struct Tail {
+    most: usize,
+    bytes: Mutex<VecDeque<u8>>,
+}
+
+impl Tail {
+    /// One that keeps so many bytes.
+    pub(crate) fn new(most: usize) -> Self {
+        Tail {
+            most,
+            bytes: Mutex::default(),
+        }
+    }
+
+    /// Adds something at the end, and forgets as much at the beginning.
+    pub(crate) fn push(&self, more: &[u8]) {
+        let mut bytes = self.lock();
+        bytes.extend(more);
+        let over = bytes.len().saturating_sub(self.most);
+        bytes.drain(..over);
+    }
+
+    /// Keeps all that comes out of a pipe, to its end.
+    pub(crate) async fn follow(self: Arc<Self>, mut pipe: impl AsyncRead + Unpin) {
+        let mut piece = [0; 4096];
+        // A pipe that can't be read is one that is closed.
+        while let Ok(read @ 1..) = pipe.read(&mut piece).await {
+            self.push(piece.get(..read).unwrap_or_default());
+        }
+    }
+
+    /// The last line that says something, cut short.
+    pub(crate) fn last_line(&self) -> Option<String> {
+        let bytes: Vec<u8> = self.lock().iter().copied().collect();
+        let text = String::from_utf8_lossy(&bytes);
+        let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+        let plain = line.chars().filter(|c| !c.is_control());
+        Some(plain.take(LINE).collect())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<u8>> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Shows how much, not what.
+impl std::fmt::Debug for Tail {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tail")
+            .field("bytes", &self.lock().len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,401 @@
+//! Tool calls of a turn.
+//!
+//! Agents tell of a call in any order: the question before the call, updates
+//! of a call that was never begun, the same call again, more after its end. So
+//! all of it is put together by the call's name, and only steps that are next
+//! are told.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use agenthost_protocol::chat::{
+    ConfirmationOption, ConfirmationOptionKind, ToolCallQuestion, ToolCallResult,
+    ToolResultContent, ToolResultText,
+};
+use agenthost_protocol::common::{FileEditCollection, Meta};
+use agenthost_protocol::ids::{ConfirmationOptionId, ToolCallId};
+use agenthost_protocol::wire::Object;
+use serde_json::{Value, json};
+
+use super::content;
+use super::told::Teller;
+use super::wire::schema::{
+    ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolKind,
+};
+use crate::mapper::{ToolReady, ToolSeen, TurnEvent};
+
+/// An answer that an agent offers, as it has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PermissionOption {
+    /// Its name; means nothing to anybody else.
+    pub(crate) id: String,
+    /// Its name for people.
+    pub(crate) label: String,
+    /// `allow_once`, `allow_always`, `reject_once`, `reject_always`, or
+    /// something newer.
+    pub(crate) kind: String,
+}
+
+impl PermissionOption {
+    /// How far it reaches, the least first. Who takes the first that fits
+    /// should not allow something forever: goose has it that way round.
+    pub(crate) fn reach(&self) -> u32 {
+        match self.kind.as_str() {
+            "allow_once" => 0,
+            "allow_always" => 1,
+            "reject_once" => 2,
+            "reject_always" => 3,
+            _ => 4,
+        }
+    }
+
+    /// Whether it lets the call run. What is not known does not.
+    pub(crate) fn allows(&self) -> bool {
+        self.kind.starts_with("allow")
+    }
+}
+
+/// The calls of a turn.
+#[derive(Debug, Default)]
+pub(crate) struct Tools {
+    calls: BTreeMap<ToolCallId, Call>,
+}
+
+/// A call, as far as it is known.
+#[derive(Debug, Default)]
+struct Call {
+    step: Step,
+    title: Option<String>,
+    name: Option<String>,
+    kind: Option<ToolKind>,
+    content: Vec<ToolCallContent>,
+    locations: Vec<ToolCallLocation>,
+    input: Option<Value>,
+    output: Option<Value>,
+    meta: Option<Object>,
+    /// What was told of its arguments while they came.
+    told_input: String,
+    told_title: Option<String>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    #[default]
+    New,
+    /// Its arguments are coming.
+    Coming,
+    /// Somebody has to decide.
+    Asking,
+    Running,
+    Over,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Well,
+    Badly,
+}
+
+impl Tools {
+    /// Whether there was such a call in this turn.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        self.calls.contains_key(&ToolCallId::from(id))
+    }
+
+    /// Their names.
+    pub(crate) fn into_names(self) -> impl Iterator<Item = ToolCallId> {
+        self.calls.into_keys()
+    }
+
+    /// Something about a call: that it is there, or more about it.
+    pub(crate) fn update(
+        &mut self,
+        update: ToolCallUpdate,
+        folder: &Path,
+        teller: &mut Teller<'_>,
+    ) {
+        let id = ToolCallId::from(update.tool_call_id.to_string());
+        let call = self.calls.entry(id.clone()).or_default();
+        if call.step == Step::Over {
+            return;
+        }
+        let status = update.fields.status;
+        let first = call.step == Step::New;
+        let changed = call.merge(update);
+        if first {
+            call.see(&id, teller);
+        }
+        let ended = match status {
+            Some(ToolCallStatus::Completed) => Some(Ended::Well),
+            Some(ToolCallStatus::Failed) => Some(Ended::Badly),
+            _ => None,
+        };
+        let begins = match status {
+            Some(ToolCallStatus::Pending) => false,
+            // Some agents never say how far a call is.
+            None => (first && call.input.is_some()) || changed,
+            Some(_) => true,
+        };
+        if call.step == Step::Coming && begins {
+            call.run(&id, teller);
+        } else if call.step == Step::Coming {
+            call.tell_input(&id, teller);
+        }
+        if let Some(ended) = ended {
+            call.end(&id, ended, folder, teller);
+        } else if call.step == Step::Running && changed {
+            call.tell_content(&id, folder, teller);
+        }
+    }
+
+    /// A question about a call; says whether it can be asked.
+    pub(crate) fn ask(
+        &mut self,
+        update: ToolCallUpdate,
+        options: &[PermissionOption],
+        folder: &Path,
+        teller: &mut Teller<'_>,
+    ) -> bool {
+        let id = ToolCallId::from(update.tool_call_id.to_string());
+        let call = self.calls.entry(id.clone()).or_default();
+        if call.step == Step::Over {
+            return false;
+        }
+        let first = call.step == Step::New;
+        call.merge(update);
+        if first {
+            call.see(&id, teller);
+        }
+        call.step = Step::Asking;
+        let edits = content::edits(&call.content, folder, teller);
+        let question = ToolCallQuestion {
+            confirmation_title: Some(call.title().into()),
+            risk_assessment: None,
+            edits: (!edits.is_empty()).then_some(FileEditCollection { items: edits }),
+            // There is no way to tell the agent.
+            editable: Some(false),
+            options: Some(options.iter().map(option).collect()),
+        };
+        let mut meta = call.meta();
+        let kinds = options
+            .iter()
+            .map(|option| (option.id.clone(), json!(option.kind)));
+        meta.insert("permissionKinds".to_owned(), Value::Object(kinds.collect()));
+        teller.turn(TurnEvent::ToolReady(Box::new(ToolReady {
+            id,
+            message: call.title().into(),
+            input: call.input_text(),
+            question: Some(question),
+            meta: Some(Meta::new(meta)),
+        })));
+        true
+    }
+
+    /// Somebody agreed to a call. What it had produced before it asked is told
+    /// again: the question took it away.
+    pub(crate) fn approved(&mut self, id: &ToolCallId, folder: &Path, teller: &mut Teller<'_>) {
+        if let Some(call) = self.calls.get_mut(id)
+            && call.step == Step::Asking
+        {
+            call.step = Step::Running;
+            if !call.content.is_empty() {
+                call.tell_content(id, folder, teller);
+            }
+        }
+    }
+
+    /// Somebody did not agree: that is the end of the call.
+    pub(crate) fn refused(&mut self, id: &ToolCallId) {
+        if let Some(call) = self.calls.get_mut(id) {
+            call.step = Step::Over;
+        }
+    }
+}
+
+impl Call {
+    /// Takes in what is new; says whether it has produced something.
+    fn merge(&mut self, update: ToolCallUpdate) -> bool {
+        fn set<T>(place: &mut Option<T>, value: Option<T>) {
+            if value.is_some() {
+                *place = value;
+            }
+        }
+        let fields = update.fields;
+        set(
+            &mut self.title,
+            fields.title.filter(|title| !title.is_empty()),
+        );
+        set(&mut self.name, fields.name);
+        set(&mut self.kind, fields.kind);
+        set(
+            &mut self.input,
+            fields.raw_input.filter(|input| !input.is_null()),
+        );
+        set(
+            &mut self.output,
+            fields.raw_output.filter(|output| !output.is_null()),
+        );
+        if let Some(meta) = update.meta {
+            self.meta.get_or_insert_default().extend(meta);
+        }
+        if let Some(locations) = fields.locations {
+            self.locations = locations;
+        }
+        match fields.content {
+            Some(content) if content != self.content => {
+                self.content = content;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn title(&self) -> String {
+        self.title.clone().unwrap_or_else(|| self.tool_name())
+    }
+
+    /// The tool, for programs: some agents put it where only they know.
+    fn tool_name(&self) -> String {
+        let own = || self.meta.as_ref().and_then(|meta| named_in(meta, 3));
+        let kind = || Some(json!(self.kind?).as_str()?.to_owned());
+        let name = self.name.clone().or_else(own);
+        name.or_else(kind).unwrap_or_else(|| "other".to_owned())
+    }
+
+    fn meta(&self) -> Object {
+        let mut meta = self.meta.clone().unwrap_or_default();
+        if let Some(kind) = self.kind {
+            meta.insert("kind".to_owned(), json!(kind));
+        }
+        if !self.locations.is_empty() {
+            meta.insert("locations".to_owned(), json!(self.locations));
+        }
+        meta
+    }
+
+    fn input_text(&self) -> Option<String> {
+        match self.input.as_ref()? {
+            Value::String(text) => Some(text.clone()),
+            input => Some(input.to_string()),
+        }
+    }
+
+    fn see(&mut self, id: &ToolCallId, teller: &mut Teller<'_>) {
+        self.step = Step::Coming;
+        let meta = Some(self.meta()).filter(|meta| !meta.is_empty());
+        teller.turn(TurnEvent::ToolSeen(Box::new(ToolSeen {
+            id: id.clone(),
+            name: self.tool_name(),
+            display_name: self.title(),
+            meta: meta.map(Meta::new),
+        })));
+    }
+
+    /// Agents send the arguments again and again, each time more of them; told
+    /// is what was added. When all are there they are told once more.
+    fn tell_input(&mut self, id: &ToolCallId, teller: &mut Teller<'_>) {
+        let text = match &self.input {
+            Some(Value::Object(fields)) if fields.is_empty() => None,
+            _ => self.input_text(),
+        };
+        let text = text.unwrap_or_default();
+        let so_far = text.trim_end_matches(['}', ']', '"']);
+        let more = so_far.strip_prefix(self.told_input.as_str());
+        let more = more.filter(|more| !more.is_empty()).map(str::to_owned);
+        if more.is_none() && self.told_title == self.title {
+            return;
+        }
+        self.told_input.extend(more.as_deref());
+        self.told_title.clone_from(&self.title);
+        teller.turn(TurnEvent::ToolInput {
+            id: id.clone(),
+            more,
+            message: self.title().into(),
+        });
+    }
+
+    fn run(&mut self, id: &ToolCallId, teller: &mut Teller<'_>) {
+        self.step = Step::Running;
+        let meta = Some(self.meta()).filter(|meta| !meta.is_empty());
+        teller.turn(TurnEvent::ToolReady(Box::new(ToolReady {
+            id: id.clone(),
+            message: self.title().into(),
+            input: self.input_text(),
+            question: None,
+            meta: meta.map(Meta::new),
+        })));
+    }
+
+    fn tell_content(&self, id: &ToolCallId, folder: &Path, teller: &mut Teller<'_>) {
+        let mut results = content::results(&self.content, folder, teller);
+        results.iter_mut().for_each(content::cut_back);
+        teller.turn(TurnEvent::ToolContent(id.clone(), results));
+    }
+
+    fn end(&mut self, id: &ToolCallId, ended: Ended, folder: &Path, teller: &mut Teller<'_>) {
+        self.step = Step::Over;
+        let success = ended == Ended::Well;
+        let mut results = content::results(&self.content, folder, teller);
+        let output = self.output.as_ref().and_then(output_text);
+        if let (true, Some(text)) = (results.is_empty(), &output) {
+            let text = text.clone();
+            results.push(ToolResultContent::Text(ToolResultText { text }));
+        }
+        let error = (!success).then(|| {
+            let said = content::text(&self.content).or(output);
+            let said = said.unwrap_or_else(|| "it failed".to_owned());
+            json!({ "message": said.chars().take(500).collect::<String>() })
+        });
+        let structured = match &self.output {
+            Some(Value::Object(output)) => Some(output.clone()),
+            _ => None,
+        };
+        let result = ToolCallResult {
+            success,
+            past_tense_message: self.title().into(),
+            content: (!results.is_empty()).then_some(results),
+            structured_content: structured,
+            error,
+        };
+        teller.turn(TurnEvent::ToolDone(id.clone(), Box::new(result)));
+    }
+}
+
+/// The name of a tool in an agent's own data, so many levels down.
+fn named_in(meta: &Object, depth: u32) -> Option<String> {
+    let here = meta.get("toolName").and_then(Value::as_str);
+    let below = || {
+        let depth = depth.checked_sub(1)?;
+        let mut below = meta.values().filter_map(Value::as_object);
+        below.find_map(|object| named_in(object, depth))
+    };
+    here.map(str::to_owned).or_else(below)
+}
+
+/// What of raw output is for people to read.
+fn output_text(output: &Value) -> Option<String> {
+    let keys = [
+        "formatted_output",
+        "aggregated_output",
+        "output",
+        "stdout",
+        "text",
+    ];
+    let text = output.as_str();
+    let text = text.or_else(|| keys.iter().find_map(|key| output.get(key)?.as_str()));
+    text.filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+fn option(option: &PermissionOption) -> ConfirmationOption {
+    let (kind, group) = if option.allows() {
+        (ConfirmationOptionKind::Approve, 0)
+    } else {
+        (ConfirmationOptionKind::Deny, 1)
+    };
+    ConfirmationOption {
+        id: ConfirmationOptionId::from(option.id.as_str()),
+        label: option.label.clone(),
+        kind,
+        group: Some(group),
+    }
+}
