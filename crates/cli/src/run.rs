@@ -114,6 +114,8 @@ async fn turn(
     let mut interrupted = false;
     // Whether what runs was told that nothing more is typed.
     let mut hung_up = false;
+    // The last answer that was given.
+    let mut answered = None;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
     loop {
         if let Some(ChannelState::Chat(state)) = client.confirmed(&chat) {
@@ -122,7 +124,7 @@ async fn turn(
         if arguments.yes
             && let Some(agreed) = asker.agree()
         {
-            client.dispatch(&chat, agreed).await?;
+            answered = Some(client.dispatch(&chat, agreed).await?);
             continue;
         }
         asker.prompt(&mut show)?;
@@ -151,7 +153,7 @@ async fn turn(
                     }
                 };
                 if let Some(confirmed) = confirmed {
-                    client.dispatch(&chat, confirmed).await?;
+                    answered = Some(client.dispatch(&chat, confirmed).await?);
                 }
                 continue;
             }
@@ -169,13 +171,17 @@ async fn turn(
             }
         };
         if let Update::Rejected { origin, reason } = &update {
-            // An answer that does not fit can be given again by who gave it.
-            let start = origin.as_ref().map(|origin| origin.client_seq) == Some(begun);
-            if start || arguments.yes {
+            let refused = origin.as_ref().map(|origin| origin.client_seq);
+            let answer = refused.is_some() && refused == answered;
+            if refused == Some(begun) || answer && arguments.yes {
                 bail!("the host refused: {reason}");
             }
-            asker.refused();
-            output::note(&format!("refused: {reason}"));
+            // All else was for something that had just ended.
+            if answer {
+                // One that does not fit can be given again by who gave it.
+                asker.refused();
+                output::note(&format!("refused: {reason}"));
+            }
         }
         if let Some(ended) = show.update(client, &update).await? {
             show.finish()?;

@@ -17,10 +17,10 @@ use crate::agent::{Agent, Session, SessionFuture};
 pub struct AcpAgent {
     id: String,
     name: String,
-    launch: Arc<AcpLaunch>,
+    pub(super) launch: Arc<AcpLaunch>,
     /// Where it is noted what runs, so that the next host can end it if this
     /// one is killed.
-    notes: Option<Arc<Path>>,
+    pub(super) notes: Option<Arc<Path>>,
 }
 
 impl AcpAgent {
@@ -72,7 +72,6 @@ impl Agent for AcpAgent {
     }
 
     fn work(&self, session: Session) -> SessionFuture {
-        let launch = Arc::clone(&self.launch);
-        Box::pin(bridge::work(session, launch, self.notes.clone()))
+        Box::pin(bridge::work(session, self.clone()))
     }
 }

@@ -8,8 +8,7 @@ mod commands;
 mod heard;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use agenthost_core::SessionKey;
 use agenthost_core::agent::{AgentCommand, AgentEvent};
@@ -18,10 +17,10 @@ use agenthost_protocol::wire::Object;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::agent::AcpAgent;
 use super::chat::{AgentSession, Chat, InFlight, Link, Memory, Prompted, Running};
 use super::live::{Call, Live, Phase};
 use super::mapper::failure;
-use super::process::AcpLaunch;
 use super::prompt;
 use super::told::Told;
 use super::wire::Incoming;
@@ -35,8 +34,7 @@ const FORGOTTEN: &str = "The agent was started anew. It does not remember what w
 struct Bridge {
     session: Uri,
     events: Events,
-    launch: Arc<AcpLaunch>,
-    notes: Option<Arc<Path>>,
+    agent: AcpAgent,
     folders: Vec<PathBuf>,
     /// How the session is to be configured.
     values: Object,
@@ -58,17 +56,12 @@ enum Stage {
 }
 
 /// Works for a session until there are no more commands.
-pub(super) async fn work(
-    session: Session,
-    launch: Arc<AcpLaunch>,
-    notes: Option<Arc<Path>>,
-) -> Result<(), String> {
+pub(super) async fn work(session: Session, agent: AcpAgent) -> Result<(), String> {
     let mut commands = session.commands;
     let mut bridge = Bridge {
         session: session.uri,
         events: session.events,
-        launch,
-        notes,
+        agent,
         folders: Vec::new(),
         values: Object::new(),
         live: None,
@@ -102,7 +95,7 @@ impl Bridge {
         if self.live.is_none() {
             let folder = self.folders.first().cloned();
             let folder = folder.ok_or("an agent needs a folder to work in")?;
-            let started = Live::start(&self.launch, &folder, self.notes.as_deref()).await;
+            let started = Live::start(&self.agent, &folder).await;
             self.live = Some(started?);
         }
         Ok(())

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::process::{AcpLaunch, Process};
+use super::agent::AcpAgent;
+use super::process::Process;
 use super::prompt::Senses;
 use super::tail::Tail;
 use super::wire::{AUTHENTICATION_REQUIRED, CallError, Connection, Incoming};
@@ -81,12 +82,8 @@ struct Can {
 
 impl Live {
     /// Starts an agent, and asks what it can do.
-    pub(crate) async fn start(
-        launch: &AcpLaunch,
-        folder: &Path,
-        notes: Option<&Path>,
-    ) -> Result<Self, String> {
-        let started = Process::spawn(launch, folder, notes);
+    pub(crate) async fn start(agent: &AcpAgent, folder: &Path) -> Result<Self, String> {
+        let started = Process::spawn(&agent.launch, folder, agent.notes.as_deref());
         let (process, pipes) = started.map_err(|error| error.to_string())?;
         let opened = Connection::open(pipes.stdin, pipes.stdout).await;
         let (connection, incoming, noise) = match opened {
