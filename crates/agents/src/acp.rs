@@ -18,9 +18,11 @@ mod options;
 mod process;
 mod prompt;
 mod questions;
+mod replay;
 mod tail;
 mod told;
 mod tools;
+mod transcript;
 mod wire;
 
 pub use agent::AcpAgent;

@@ -1,6 +1,7 @@
 //! The agent as the host sees it: data, commands, events. What kind of agent
 //! it is, nobody here knows.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agenthost_protocol::annotations::Annotation;
@@ -29,6 +30,9 @@ pub enum AgentCommand {
         directories: Vec<Uri>,
         /// Configuration values.
         config: Option<Object>,
+        /// What it noted about the chats of the session when it last worked
+        /// for it.
+        notes: AgentNotes,
     },
     /// The next message of a turn refers to what is elsewhere: on another
     /// channel, or with the client that sent it.
@@ -50,6 +54,9 @@ pub enum AgentCommand {
         turn: TurnId,
         /// The message.
         message: Arc<Message>,
+        /// The turns before it, for an agent that was not there; of a long
+        /// chat, the last ones.
+        before: List<Turn>,
     },
     /// Go on with a turn that failed.
     Resume {
@@ -185,6 +192,9 @@ impl AgentCommand {
     }
 }
 
+/// What an agent noted about chats.
+pub type AgentNotes = BTreeMap<Uri, String>;
+
 /// What a message refers to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Attached {
@@ -214,7 +224,12 @@ pub struct ClientTool {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChatContext {
     /// Its own turns: it is a copy, or comes from elsewhere.
-    Own(List<Turn>),
+    Own {
+        /// The turns.
+        turns: List<Turn>,
+        /// The chat that it is a copy of, if it has all that was said there.
+        copy_of: Option<Uri>,
+    },
     /// What was said in the chat beside it, which nobody gets to see here.
     Beside {
         /// Turns that are over.
@@ -310,6 +325,20 @@ pub enum AgentEvent {
         /// The commands.
         commands: Vec<SlashCommand>,
     },
+    /// It wants to be told something when it is opened again for the session.
+    Noted {
+        /// The chat that it is about.
+        chat: Uri,
+        /// What; none to forget what there was.
+        note: Option<String>,
+    },
+    /// It knows what was said before the chat was there.
+    Adopted {
+        /// The chat, in which nothing was said yet.
+        chat: Uri,
+        /// What was said.
+        turns: Vec<AdoptedTurn>,
+    },
     /// It has a better name for what a chat is about. A name that a person gave
     /// stays.
     Titled {
@@ -355,6 +384,17 @@ pub struct Worker {
     pub title: String,
     /// What people can do in it.
     pub interactivity: ChatInteractivity,
+}
+
+/// A turn that was over before the host knew of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdoptedTurn {
+    /// A name for it that no other turn of the chat has.
+    pub id: TurnId,
+    /// What the user said.
+    pub message: Arc<Message>,
+    /// What the agent did.
+    pub actions: Vec<ChatAction>,
 }
 
 /// Something that an agent understands at the beginning of a message.

@@ -52,6 +52,8 @@ impl Host {
             | AgentEvent::TurnBegun { chat, .. }
             | AgentEvent::TurnEnded { chat, .. }
             | AgentEvent::Titled { chat, .. }
+            | AgentEvent::Noted { chat, .. }
+            | AgentEvent::Adopted { chat, .. }
             | AgentEvent::WorkerClosed { chat }
                 if self.owner(&chat) != Some(session) => {}
             AgentEvent::Chat { chat, action } => self.agent_action(env, &chat, *action, out),
@@ -76,6 +78,8 @@ impl Host {
             AgentEvent::WorkerOpened(worker) => self.open_worker(env, session, *worker, out),
             AgentEvent::WorkerClosed { chat } => self.close_worker(env, &chat, out),
             AgentEvent::Commands { commands } => self.learn_commands(session, commands),
+            AgentEvent::Noted { chat, note } => self.note(session, &chat, note.as_deref(), out),
+            AgentEvent::Adopted { chat, turns } => self.adopt(env, &chat, turns, out),
             AgentEvent::Titled { chat, title } => self.rename(session, &chat, &title, out),
             AgentEvent::Configurable { schema, values } => {
                 self.learn_configuration(session, *schema, values, out);
@@ -168,7 +172,13 @@ impl Host {
 
     /// An agent may do what only the host may, and only in a turn that is
     /// still running: what comes late is dropped (TUR-16).
-    fn agent_action(&mut self, env: &Env, chat: &Uri, mut action: ChatAction, out: &mut Effects) {
+    pub(crate) fn agent_action(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        mut action: ChatAction,
+        out: &mut Effects,
+    ) {
         let agents = action.info().dispatcher == Dispatcher::Host
             || matches!(
                 action,

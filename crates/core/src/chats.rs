@@ -145,6 +145,7 @@ impl Host {
             self.command(session, AgentCommand::CloseChat { chat }, out);
         }
         self.end_changesets(chat, out);
+        self.note(session, chat, None, out);
         self.remove(chat, out);
         self.sync_waiting(session, chat, out);
         self.forget_usage(session, chat, out);

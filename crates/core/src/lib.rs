@@ -14,6 +14,7 @@
 
 pub mod agent;
 mod agent_events;
+mod agent_notes;
 mod annotations;
 mod attachments;
 mod changes;

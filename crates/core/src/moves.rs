@@ -215,6 +215,7 @@ impl Host {
             if self.opened.contains(&party.from) {
                 self.command(&party.from, closed, out);
             }
+            self.note(&party.from, &chat, None, out);
             if let Some(channel) = self.channels.get_mut(&chat) {
                 channel.session = Some(to.clone());
             }
@@ -236,7 +237,10 @@ impl Host {
             };
             let opened = AgentCommand::OpenChat {
                 chat: chat.clone(),
-                context: ChatContext::Own(state.turns.clone()),
+                context: ChatContext::Own {
+                    turns: state.turns.clone(),
+                    copy_of: None,
+                },
             };
             self.command(chat, opened, out);
         }

@@ -94,6 +94,7 @@ impl Host {
                     | AgentEvent::Steered { chat, .. }
                     | AgentEvent::TurnBegun { chat, .. }
                     | AgentEvent::WorkerClosed { chat }
+                    | AgentEvent::Adopted { chat, .. }
                     | AgentEvent::TurnEnded { chat, .. } => chat,
                     AgentEvent::WorkerOpened(worker) => &worker.parent,
                     AgentEvent::Terminal { terminal, .. } => terminal,
@@ -101,6 +102,7 @@ impl Host {
                     | AgentEvent::Stopped { .. }
                     | AgentEvent::Commands { .. }
                     | AgentEvent::Configurable { .. }
+                    | AgentEvent::Noted { .. }
                     | AgentEvent::Titled { .. }
                     | AgentEvent::TerminalOpened { .. } => session,
                 };

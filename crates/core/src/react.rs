@@ -130,6 +130,10 @@ impl Host {
                 self.sync_chat(chat, out);
                 self.cut_windows(chat);
                 self.readings.remove(chat);
+                // It would remember what was cut.
+                if let Some(session) = self.owner(chat).cloned() {
+                    self.note(&session, chat, None, out);
+                }
                 let last = cut.turn_id.as_ref();
                 let rewind = AgentCommand::Rewind {
                     chat: chat.clone(),
@@ -258,6 +262,7 @@ impl Host {
         let open = AgentCommand::Open {
             directories: directories.unwrap_or_default(),
             config: self.agent_values(state),
+            notes: self.agent_notes(session),
         };
         let tools = client_tools(state);
         self.tell_agent(session.clone(), open, out);

@@ -192,10 +192,12 @@ impl Host {
                 self.command(chat, attached, out);
             }
         }
+        let before = self.chat(chat).map(|chat| chat.turns.clone());
         let prompt = AgentCommand::Prompt {
             chat: chat.clone(),
             turn: reading.turn,
             message: reading.message,
+            before: before.unwrap_or_default(),
         };
         self.command(chat, prompt, out);
         self.steer(chat, out);

@@ -93,7 +93,12 @@ impl Host {
                 if let Some(source) = self.chat(&fork.chat) {
                     started.turns = through(&source.turns, &fork.turn_id);
                     started.directories = source.summary.working_directories.clone();
-                    started.context = Some(ChatContext::Own(started.turns.clone()));
+                    let whole = started.turns.len() == source.turns.len();
+                    let whole = whole && source.active_turn.is_none();
+                    started.context = Some(ChatContext::Own {
+                        turns: started.turns.clone(),
+                        copy_of: whole.then(|| fork.chat.clone()),
+                    });
                 }
             }
             ChatOrigin::SideChat(side) => {

@@ -4,9 +4,7 @@
 use agenthost_protocol::changeset::Changeset;
 use agenthost_protocol::chat::{ChatAction, ChatChangesetsChanged, PartialChatSummary};
 use agenthost_protocol::common::ChangesSummary;
-use agenthost_protocol::session::{
-    ChatUpdated, MetaChanged, SessionAction, SessionChangesetsChanged,
-};
+use agenthost_protocol::session::{ChatUpdated, SessionAction, SessionChangesetsChanged};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
@@ -126,21 +124,8 @@ impl Host {
 
     /// What git says, where clients look for it.
     pub(crate) fn show_standing(&mut self, session: &Uri, standing: &Standing, out: &mut Effects) {
-        let Some(state) = self.session(session) else {
-            return;
-        };
-        let mut meta = state.meta.clone().unwrap_or_default();
-        let known = meta.get(GIT).cloned();
         let found = standing.git.as_ref().map(|git| Json::Object(describe(git)));
-        if known == found {
-            return;
-        }
-        match found {
-            Some(found) => meta.insert(GIT.to_owned(), found),
-            None => meta.remove(GIT),
-        };
-        let changed = SessionAction::MetaChanged(MetaChanged { meta: Some(meta) });
-        self.originate(session, changed, out);
+        self.show_in_meta(session, GIT, found, out);
     }
 }
 

@@ -30,6 +30,7 @@ impl Agent for Parrot {
                         chat,
                         turn,
                         message,
+                        ..
                     } => {
                         let mut mapper = TurnMapper::new(turn.clone());
                         for word in message.text.split_inclusive(' ') {

@@ -5,13 +5,19 @@
 //! is there whenever the test is. What the test harness prints is noise on its
 //! output, and such noise is what real agents make, too.
 
+#[path = "acp_agent/memory.rs"]
+mod memory;
+
 use std::io::{BufRead, StdinLock, Write};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+pub use memory::MEMORY;
+
 /// Set for the process that is to be the agent; says how it starts: any of
-/// `early`, `auth`, `silent`, `old`, `modes`, `plain`, separated by spaces.
+/// `early`, `auth`, `silent`, `old`, `modes`, `plain`, `load`, `resume`, `fork`,
+/// `list`, separated by spaces.
 pub const AS_AGENT: &str = "AGENTHOST_TEST_ACP_AGENT";
 
 /// The program and its arguments that make a test the agent: this one, with
@@ -42,6 +48,7 @@ pub fn command(test: &str) -> (String, Vec<String>) {
 /// form {params}                asks the user, and says what was answered
 /// blocks                       says what the prompt was
 /// chosen                       says what was set
+/// session   known              says what the session is called, what was said in it
 /// spawn                        starts something that stays, says its number
 /// wait                         until it is told to stop
 /// hang                         does nothing any more, whatever it is told
@@ -99,6 +106,9 @@ impl Agent {
                     answer(&id, &json!({}));
                 }
                 "session/set_config_option" => self.set(&id, params),
+                "session/load" | "session/resume" => self.take_up(&id, &params),
+                "session/fork" => self.copy(&id, &params),
+                "session/list" => list(&id, &params),
                 "session/close" => answer(&id, &json!({})),
                 _ => fail(&id, &json!({"code": -32601, "message": "Method not found"})),
             }
@@ -126,7 +136,13 @@ impl Agent {
                 "protocolVersion": version,
                 "agentCapabilities": {
                     "promptCapabilities": {"embeddedContext": !self.is("plain"), "image": !self.is("plain")},
-                    "sessionCapabilities": {"close": {}},
+                    "loadSession": self.is("load"),
+                    "sessionCapabilities": {
+                        "close": {},
+                        "resume": self.is("resume").then(|| json!({})),
+                        "fork": self.is("fork").then(|| json!({})),
+                        "list": self.is("list").then(|| json!({})),
+                    },
                 },
                 "authMethods": [{"id": "key", "name": "API key"}],
             }),
@@ -138,8 +154,7 @@ impl Agent {
             let error = json!({"code": -32000, "message": "Authentication required"});
             return fail(id, &error);
         }
-        self.sessions += 1;
-        let session = format!("session-{}", self.sessions);
+        let session = self.name();
         if self.is("early") {
             let commands = json!([{"name": "fix", "description": "Fix it"}]);
             let update = json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
@@ -153,6 +168,44 @@ impl Agent {
             opened.insert("configOptions".to_owned(), options("small"));
         }
         answer(id, &opened);
+    }
+
+    fn name(&mut self) -> String {
+        self.sessions += 1;
+        format!("session-{}-{}", std::process::id(), self.sessions)
+    }
+
+    /// Says again what was said, as far as it knows.
+    fn take_up(&mut self, id: &Value, params: &Value) {
+        let session = text_of(params, "sessionId");
+        let said = memory::of(session);
+        if said.is_empty() {
+            let error = json!({"code": -32002, "message": "There is no such session"});
+            return fail(id, &error);
+        }
+        if self.is("load") && !self.is("resume") {
+            for said in said {
+                // Some agents tell a message in pieces.
+                let (first, second) = said.split_at(said.len() / 2);
+                for text in [first, second] {
+                    chunk(session, "user_message_chunk", text);
+                }
+                chunk(session, "agent_message_chunk", "I remember");
+                let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "look", "status": "completed"});
+                tell_update(session, &call);
+            }
+            let title = json!({"sessionUpdate": "session_info_update", "title": "As before"});
+            tell_update(session, &title);
+        }
+        answer(id, &json!({}));
+    }
+
+    fn copy(&mut self, id: &Value, params: &Value) {
+        let copy = self.name();
+        for said in memory::of(text_of(params, "sessionId")) {
+            memory::keep(&copy, &said);
+        }
+        answer(id, &json!({"sessionId": copy}));
     }
 
     fn set(&mut self, id: &Value, params: Value) {
@@ -169,9 +222,12 @@ impl Agent {
     }
 
     fn prompt(&mut self, id: &Value, params: &Value) {
-        let text = params.pointer("/prompt/0/text").and_then(Value::as_str);
-        let session = params.get("sessionId").and_then(Value::as_str);
-        let session = session.unwrap_or_default();
+        let session = text_of(params, "sessionId");
+        let blocks = params.get("prompt").and_then(Value::as_array);
+        let texts = blocks.into_iter().flatten();
+        let mut texts = texts.filter_map(|block| block.get("text")?.as_str());
+        let text = texts.find(|text| !text.starts_with("What was said before"));
+        memory::keep(session, text.unwrap_or_default());
         let mut after = Vec::new();
         let mut ended = Ended::Answer(json!({"stopReason": "end_turn"}));
         for line in text
@@ -198,16 +254,12 @@ impl Agent {
 
     fn line(&mut self, session: &str, line: &str, params: &Value) -> Option<Ended> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-        let chunk = |kind: &str, text: &str| {
-            let content = json!({"type": "text", "text": text});
-            tell_update(session, &json!({"sessionUpdate": kind, "content": content}));
-        };
-        let say = |text: &str| chunk("agent_message_chunk", text);
+        let say = |text: &str| chunk(session, "agent_message_chunk", text);
         let json = || serde_json::from_str::<Value>(rest).unwrap_or_default();
         match word {
             "" => {}
             "say" => say(rest),
-            "think" => chunk("agent_thought_chunk", rest),
+            "think" => chunk(session, "agent_thought_chunk", rest),
             "update" => tell_update(session, &json()),
             "raw" => write(rest.as_bytes()),
             "bytes" => write(b"\xff\xfe not text"),
@@ -226,6 +278,8 @@ impl Agent {
                 .cloned()
                 .unwrap_or_default()
                 .to_string()),
+            "session" => say(session),
+            "known" => say(&memory::of(session).join(", ")),
             "chosen" => say(&Value::Array(self.chosen.clone()).to_string()),
             "spawn" => {
                 let mut command = std::process::Command::new("sleep");
@@ -276,6 +330,28 @@ impl Agent {
         }
         Value::Null
     }
+}
+
+/// A page of one session, so that there are pages.
+fn list(id: &Value, params: &Value) {
+    let sessions = memory::sessions();
+    let page = text_of(params, "cursor").parse::<usize>().unwrap_or(0);
+    let listed = sessions.get(page).map(|session| {
+        json!({"sessionId": session, "cwd": "/usr", "title": memory::of(session).first(),
+            "updatedAt": "2026-01-05T09:00:00Z"})
+    });
+    let next = (page + 1 < sessions.len()).then(|| (page + 1).to_string());
+    let listed: Vec<_> = listed.into_iter().collect();
+    answer(id, &json!({"sessions": listed, "nextCursor": next}));
+}
+
+fn text_of<'a>(params: &'a Value, key: &str) -> &'a str {
+    params.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn chunk(session: &str, kind: &str, text: &str) {
+    let content = json!({"type": "text", "text": text});
+    tell_update(session, &json!({"sessionUpdate": kind, "content": content}));
 }
 
 fn options(model: &str) -> Value {

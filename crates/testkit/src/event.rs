@@ -1,6 +1,6 @@
 //! What an agent tells its host, in words.
 
-use agenthost_core::agent::{AgentEvent, SlashCommand, Worker};
+use agenthost_core::agent::{AdoptedTurn, AgentEvent, SlashCommand, Worker};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::chat::{ChatInteractivity, ErrorPart, Message};
 use agenthost_protocol::common::{ErrorInfo, ToolDefinition};
@@ -29,6 +29,9 @@ pub struct Place {
 ///                             the turn failed; it can be resumed
 /// steered ID                  it took in what the user wanted to say
 /// commands NAME ...           what it understands after a slash
+/// note [TEXT]                 it wants to be told that when it is opened again
+/// adopt TURN {message} [ACTION {payload}]
+///                             what was said before the chat was there
 /// title TEXT                  it knows what the chat is about
 /// options {schema} {values}   what can be configured, and how the session is
 /// worker CHAT CALL HOW        a chat for a worker: read-only, hidden, full
@@ -93,6 +96,35 @@ pub fn event(place: &Place, text: &str) -> Result<AgentEvent, String> {
         "commands" => AgentEvent::Commands {
             commands: rest.split_whitespace().map(command).collect(),
         },
+        "note" => AgentEvent::Noted {
+            chat,
+            note: (!rest.is_empty()).then(|| rest.to_owned()),
+        },
+        "adopt" => {
+            let (turn, rest) = word(rest);
+            let mut parts = serde_json::Deserializer::from_str(rest).into_iter::<Json>();
+            let message = parts.next().and_then(Result::ok).unwrap_or_default();
+            let (name, payload) = word(rest.get(parts.byte_offset()..).unwrap_or_default().trim());
+            let place = Place {
+                chat: chat.clone(),
+                turn: Some(TurnId::from(turn)),
+            };
+            let actions = match name {
+                "" => Vec::new(),
+                name => match action(&place, name, payload)? {
+                    AgentEvent::Chat { action, .. } => vec![*action],
+                    _ => return Err(format!("{name}: not an action of a chat")),
+                },
+            };
+            AgentEvent::Adopted {
+                chat,
+                turns: vec![AdoptedTurn {
+                    id: TurnId::from(turn),
+                    message: read::<Message>(&message.to_string())?.into(),
+                    actions,
+                }],
+            }
+        }
         "title" => AgentEvent::Titled {
             chat,
             title: rest.to_owned(),

@@ -157,6 +157,7 @@ fn script(
             chat,
             turn,
             message,
+            ..
         } => (chat, turn, message.text.clone()),
         AgentCommand::Resume { chat, turn } => {
             let left = failed.remove(&chat).unwrap_or_default();

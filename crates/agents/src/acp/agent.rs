@@ -51,8 +51,9 @@ impl Agent for AcpAgent {
         AgentInfo {
             capabilities: Some(AgentCapabilities {
                 multiple_chats: Some(MultipleChatsCapability {
-                    fork: None,
-                    side_chat: None,
+                    // Where the agent can't, it is told what was said.
+                    fork: Some(true),
+                    side_chat: Some(true),
                 }),
                 multiple_working_directories: None,
             }),

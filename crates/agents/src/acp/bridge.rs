@@ -6,6 +6,7 @@
 
 mod commands;
 mod heard;
+mod lasting;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,17 +19,23 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::agent::AcpAgent;
-use super::chat::{AgentSession, Chat, InFlight, Link, Memory, Prompted, Running};
+use super::chat::{AgentSession, Chat, InFlight, Knows, Link, Prompted, Running};
 use super::live::{Call, Live, Phase};
 use super::mapper::failure;
 use super::prompt;
+use super::replay::Purpose;
 use super::told::Told;
+use super::transcript;
 use super::wire::Incoming;
 use crate::agent::{Events, Session};
 use crate::mapper::TurnEvent;
 
-/// What is said when an agent knows nothing of what was said before.
-const FORGOTTEN: &str = "The agent was started anew. It does not remember what was said before.";
+/// What is said when an agent was not there.
+const GIVEN: &str =
+    "The agent begins a new session of its own, and was given what was said before as text.";
+
+/// What is said when an agent was away.
+const TAKEN_UP: &str = "The agent was started again, and goes on with its own session.";
 
 /// A session, and what works for it.
 struct Bridge {
@@ -43,8 +50,6 @@ struct Bridge {
     /// An agent session that no chat uses yet: the agent has to have one to say
     /// what it can do.
     spare: Link,
-    /// Until when a session has to be there that was asked for.
-    open_by: Option<Instant>,
     stage: Stage,
 }
 
@@ -67,7 +72,6 @@ pub(super) async fn work(session: Session, agent: AcpAgent) -> Result<(), String
         live: None,
         chats: BTreeMap::new(),
         spare: Link::None,
-        open_by: None,
         stage: Stage::Opening,
     };
     let worked = bridge.work(&mut commands).await;
@@ -119,16 +123,11 @@ impl Bridge {
         if live.phase != Phase::Ready {
             return Ok(());
         }
-        if let (Link::None, Link::Open(_)) = (&chat.agent_session, &self.spare) {
-            chat.agent_session = std::mem::take(&mut self.spare);
+        if let Link::None = chat.agent_session {
+            return self.open_session(address).await;
         }
         match &mut chat.agent_session {
-            Link::None => {
-                self.open_by = Some(live.open_session(Some(address.clone()), &self.folders));
-                chat.agent_session = Link::Opening;
-                Ok(())
-            }
-            Link::Opening => Ok(()),
+            Link::None | Link::Opening(_) | Link::TakingUp(..) => Ok(()),
             Link::Open(session) if session.unsettled > 0 => Ok(()),
             Link::Open(session) => {
                 let model = chat.turn.as_mut().and_then(|turn| turn.model.take());
@@ -142,6 +141,25 @@ impl Bridge {
         }
     }
 
+    /// Gets an agent session for a chat: the one that it had, or another.
+    async fn open_session(&mut self, address: &Uri) -> Result<(), String> {
+        if self.take_up(address, Purpose::GoOn) {
+            return Ok(());
+        }
+        let (Some(live), Some(chat)) = (&self.live, self.chats.get_mut(address)) else {
+            return Ok(());
+        };
+        if let Some(spare) = self.spare.open() {
+            let id = spare.id.clone();
+            chat.agent_session = std::mem::take(&mut self.spare);
+            self.note(address, &id).await?;
+            return Box::pin(self.advance(address)).await;
+        }
+        let by = live.open_session(Some(address.clone()), &self.folders);
+        chat.agent_session = Link::Opening(by);
+        Ok(())
+    }
+
     /// Hands the message of a turn to the agent.
     async fn prompt(&mut self, address: &Uri) -> Result<(), String> {
         let (Some(live), Some(chat)) = (&self.live, self.chats.get_mut(address)) else {
@@ -153,7 +171,26 @@ impl Bridge {
         session.mapper.begin();
         turn.prompted = Prompted::Yes;
         let resources = std::mem::take(&mut chat.resources);
-        let blocks = prompt::blocks(&turn.message, &resources, live.senses);
+        let mut blocks = prompt::blocks(&turn.message, &resources, live.senses);
+        let knows = std::mem::replace(&mut session.knows, Knows::All);
+        let notice = match knows {
+            Knows::All => None,
+            Knows::TakenUp => Some(TAKEN_UP),
+            Knows::Nothing => {
+                let mut told = chat.context.as_ref().map(transcript::context);
+                let own = (!turn.before.is_empty()).then(|| transcript::of(&turn.before));
+                let notice = own.is_some().then_some(GIVEN);
+                told.get_or_insert_default()
+                    .push_str(&own.unwrap_or_default());
+                if let Some(told) = told.filter(|told| !told.is_empty()) {
+                    let recollection = prompt::recollection(address, &told, live.senses);
+                    // A command is one at the very beginning only.
+                    let place = usize::from(turn.message.text.starts_with('/'));
+                    blocks.insert(place, recollection);
+                }
+                notice
+            }
+        };
         let params = serde_json::json!({"sessionId": session.id, "prompt": blocks});
         let call = Call::Prompt(address.clone(), turn.id.clone());
         live.call(call, "session/prompt", &params);
@@ -161,8 +198,8 @@ impl Bridge {
             turn: turn.id.clone(),
             stop_by: None,
         });
-        if std::mem::take(&mut chat.memory) == Memory::Lost {
-            let notice = Told::Turn(TurnEvent::Notice(FORGOTTEN.into()));
+        if let Some(notice) = notice {
+            let notice = Told::Turn(TurnEvent::Notice(notice.into()));
             self.tell(address, vec![notice]).await?;
         }
         Ok(())
@@ -249,15 +286,14 @@ impl Bridge {
     /// The agent is gone, or has to go: all that it was doing has failed. The
     /// next message starts it again.
     async fn lose(&mut self, reason: &str) -> Result<(), String> {
-        self.open_by = None;
         self.spare = Link::None;
         let chats: Vec<_> = self.chats.keys().cloned().collect();
         for address in chats {
             let Some(chat) = self.chats.get_mut(&address) else {
                 continue;
             };
-            if let Link::Open(_) = std::mem::take(&mut chat.agent_session) {
-                chat.memory = Memory::Lost;
+            if let Link::Open(session) = std::mem::take(&mut chat.agent_session) {
+                chat.noted = Some(session.id);
             }
             // A turn that waits for the end of a cancelled one may still begin.
             let cancelled = chat
@@ -288,7 +324,9 @@ impl Bridge {
             .values()
             .filter_map(|chat| chat.in_flight.as_ref());
         let stops = flights.filter_map(|flight| flight.stop_by);
-        stops.chain(starting).chain(self.open_by).min()
+        let links = self.chats.values().map(|chat| &chat.agent_session);
+        let openings = links.chain([&self.spare]).filter_map(Link::deadline);
+        stops.chain(starting).chain(openings).min()
     }
 
     /// The agent has taken too long for something.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agenthost_core::agent::Decision;
-use agenthost_protocol::chat::{Answers, InputResponseKind, Message};
+use agenthost_core::agent::{ChatContext, Decision};
+use agenthost_protocol::chat::{Answers, InputResponseKind, Message, Turn};
 use agenthost_protocol::ids::{ConfirmationOptionId, InputRequestId, ToolCallId, TurnId};
+use agenthost_protocol::list::List;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -13,6 +14,7 @@ use super::mapper::{ChatMapper, Permission};
 use super::options::Options;
 use super::prompt::Resources;
 use super::questions::Form;
+use super::replay::Replay;
 use super::wire::Reply;
 use crate::mapper::TurnMapper;
 
@@ -25,6 +27,7 @@ pub(crate) struct AgentSession {
     pub(crate) options: Options,
     /// Choices that the agent was told of and has not answered yet.
     pub(crate) unsettled: u32,
+    pub(crate) knows: Knows,
 }
 
 /// A chat.
@@ -37,7 +40,11 @@ pub(crate) struct Chat {
     pub(crate) in_flight: Option<InFlight>,
     /// What the next message refers to.
     pub(crate) resources: Resources,
-    pub(crate) memory: Memory,
+    /// What the agent calls a session of its own that knows what was said here,
+    /// and has to be taken up again.
+    pub(crate) noted: Option<String>,
+    /// What the chat has to know that nobody said in it.
+    pub(crate) context: Option<ChatContext>,
 }
 
 /// Whether a chat has an agent session.
@@ -45,8 +52,10 @@ pub(crate) struct Chat {
 pub(crate) enum Link {
     #[default]
     None,
-    /// The agent was asked for one.
-    Opening,
+    /// The agent was asked for one; it has to be there until then.
+    Opening(Instant),
+    /// The agent was asked to take up one that it had before.
+    TakingUp(Instant, Box<Replay>),
     Open(Box<AgentSession>),
 }
 
@@ -55,19 +64,28 @@ impl Link {
     pub(crate) fn open(&mut self) -> Option<&mut AgentSession> {
         match self {
             Link::Open(session) => Some(session),
-            Link::None | Link::Opening => None,
+            Link::None | Link::Opening(_) | Link::TakingUp(..) => None,
+        }
+    }
+
+    /// Until when it has to be there, if it was asked for.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        match self {
+            Link::Opening(by) | Link::TakingUp(by, _) => Some(*by),
+            Link::None | Link::Open(_) => None,
         }
     }
 }
 
-/// What the agent knows of what was said in a chat.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Memory {
+/// What an agent session knows of what was said before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Knows {
+    /// Nothing: it is new.
+    Nothing,
+    /// All of it: it was taken up again, and nobody was told so yet.
+    TakenUp,
     /// All of it.
-    #[default]
-    Whole,
-    /// Nothing: its session is gone, or was never there.
-    Lost,
+    All,
 }
 
 /// A prompt that the agent works on.
@@ -83,6 +101,8 @@ pub(crate) struct InFlight {
 pub(crate) struct Running {
     pub(crate) id: TurnId,
     pub(crate) message: Arc<Message>,
+    /// The turns before it.
+    pub(crate) before: List<Turn>,
     /// The model that it wants, until the agent was told.
     pub(crate) model: Option<Value>,
     pub(crate) mapper: TurnMapper,
@@ -107,12 +127,13 @@ pub(crate) enum Prompted {
 
 impl Running {
     /// A turn that begins.
-    pub(crate) fn new(id: TurnId, message: Arc<Message>) -> Self {
+    pub(crate) fn new(id: TurnId, message: Arc<Message>, before: List<Turn>) -> Self {
         Running {
             mapper: TurnMapper::new(id.clone()),
             model: message.model.as_ref().map(|model| json!(model.id)),
             id,
             message,
+            before,
             prompted: Prompted::NotYet,
             permissions: BTreeMap::new(),
             questions: BTreeMap::new(),

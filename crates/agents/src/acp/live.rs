@@ -7,13 +7,14 @@ use std::time::Duration;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::agent::AcpAgent;
 use super::process::Process;
 use super::prompt::Senses;
+use super::replay::Purpose;
 use super::tail::Tail;
 use super::wire::{AUTHENTICATION_REQUIRED, CallError, Connection, Incoming};
 
@@ -32,6 +33,10 @@ pub(crate) enum Call {
     Initialize,
     /// A session, for a chat or for whichever needs one first.
     Open(Option<Uri>),
+    /// To take up a session for a chat that it had before.
+    TakeUp(Uri),
+    /// A session for a chat that knows what another knows.
+    Copy(Uri),
     /// To answer a message.
     Prompt(Uri, TurnId),
     /// To take a choice into account.
@@ -78,6 +83,9 @@ pub(crate) enum Phase {
 struct Can {
     close: Option<()>,
     directories: Option<()>,
+    fork: Option<()>,
+    load: Option<()>,
+    resume: Option<()>,
 }
 
 impl Live {
@@ -135,6 +143,12 @@ impl Live {
         self.can = Can {
             close: can("close"),
             directories: can("additionalDirectories"),
+            fork: can("fork"),
+            load: answer
+                .pointer("/agentCapabilities/loadSession")
+                .filter(|load| load.as_bool() == Some(true))
+                .map(drop),
+            resume: can("resume"),
         };
         self.senses = Senses::read(answer);
         let methods = answer.get("authMethods").and_then(Value::as_array);
@@ -147,19 +161,61 @@ impl Live {
 
     /// Asks for a session. Says until when it has to be there.
     pub(crate) fn open_session(&self, chat: Option<Uri>, folders: &[PathBuf]) -> Instant {
-        let mut folders = folders.iter();
-        let mut params = json!({"cwd": folders.next(), "mcpServers": []});
-        let more: Vec<_> = folders.collect();
-        if let (Some(()), false, Some(params)) = (
-            self.can.directories,
-            more.is_empty(),
-            params.as_object_mut(),
-        ) {
-            params.insert("additionalDirectories".to_owned(), json!(more));
-        }
+        let params = self.surroundings(folders);
         self.connection
             .call(Call::Open(chat), "session/new", &params);
         patience()
+    }
+
+    /// Asks it to take up a session that it had before, and says until when
+    /// that has to be done; `None` if it can't. For some purposes it has to
+    /// tell again what was said.
+    pub(crate) fn take_up(
+        &self,
+        chat: &Uri,
+        id: &str,
+        purpose: Purpose,
+        folders: &[PathBuf],
+    ) -> Option<Instant> {
+        let method = match (self.can.resume, self.can.load, purpose) {
+            (Some(()), _, Purpose::GoOn) => "session/resume",
+            (_, Some(()), _) => "session/load",
+            (_, None, _) => return None,
+        };
+        let mut params = self.surroundings(folders);
+        params.insert("sessionId".to_owned(), json!(id));
+        let call = Call::TakeUp(chat.clone());
+        self.connection.call(call, method, &params);
+        Some(patience())
+    }
+
+    /// Asks for a session that knows what another knows, and says until when
+    /// that has to be there; `None` if it can't.
+    pub(crate) fn copy(&self, chat: &Uri, id: &str, folders: &[PathBuf]) -> Option<Instant> {
+        self.can.fork?;
+        let mut params = self.surroundings(folders);
+        params.insert("sessionId".to_owned(), json!(id));
+        let call = Call::Copy(chat.clone());
+        self.connection.call(call, "session/fork", &params);
+        Some(patience())
+    }
+
+    /// Whether a session can be taken up again, by its name.
+    pub(crate) fn can_take_up(&self) -> bool {
+        self.can.resume.or(self.can.load).is_some()
+    }
+
+    /// What every session has around it.
+    fn surroundings(&self, folders: &[PathBuf]) -> Map<String, Value> {
+        let mut folders = folders.iter();
+        let mut params = Map::new();
+        params.insert("cwd".to_owned(), json!(folders.next()));
+        params.insert("mcpServers".to_owned(), json!([]));
+        let more: Vec<_> = folders.collect();
+        if self.can.directories.is_some() && !more.is_empty() {
+            params.insert("additionalDirectories".to_owned(), json!(more));
+        }
+        params
     }
 
     /// Lets go of a session.

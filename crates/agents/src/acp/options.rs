@@ -20,6 +20,9 @@ const MODE: &str = "mode";
 /// What models go by.
 const MODEL: &str = "model";
 
+/// What a session of the agent's own goes by that a new session takes up.
+pub(crate) const AGENT_SESSION: &str = "agentSession";
+
 /// All that can be chosen, and what is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Options(Vec<Choice>);
@@ -173,7 +176,9 @@ impl Options {
             schema.properties.insert(choice.key.clone(), property);
         }
         let has = |key: &str| self.has(key);
-        schema.properties.retain(|key, _| has(key));
+        schema
+            .properties
+            .retain(|key, _| key == AGENT_SESSION || has(key));
         schema
     }
 
@@ -208,9 +213,25 @@ pub(crate) fn unknown() -> SessionConfigSchema {
     });
     SessionConfigSchema {
         r#type: "object".to_owned(),
-        properties: properties.into_iter().collect(),
+        properties: properties.into_iter().chain([agent_session()]).collect(),
         required: None,
     }
+}
+
+/// A new session can go on with one that the agent has already.
+fn agent_session() -> (String, SessionConfigPropertySchema) {
+    let description = "Go on with a session that the agent has already, by the agent's name for it";
+    let property = property(
+        "string",
+        "Agent session".to_owned(),
+        Some(description.to_owned()),
+    );
+    let property = SessionConfigPropertySchema {
+        property,
+        enum_dynamic: None,
+        session_mutable: Some(false),
+    };
+    (AGENT_SESSION.to_owned(), property)
 }
 
 fn choice(key: String, option: SessionConfigOption) -> Option<Choice> {

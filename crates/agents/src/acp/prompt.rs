@@ -1,15 +1,14 @@
 //! A message, as an agent gets to see it.
 
 use agenthost_core::agent::Attached;
-use agenthost_protocol::chat::{
-    Attachment, EmbeddedResourceAttachment, Message, ResponsePart, Turn,
-};
+use agenthost_protocol::chat::{Attachment, EmbeddedResourceAttachment, Message};
 use agenthost_protocol::resource::ContentEncoding;
 use agenthost_protocol::uri::Uri;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use super::transcript;
 use super::wire::schema::{
     BlobResourceContents, ContentBlock, EmbeddedResource, EmbeddedResourceResource, ImageContent,
     ResourceLink, TextContent, TextResourceContents,
@@ -76,6 +75,15 @@ pub(crate) fn blocks(message: &Message, read: &Resources, senses: Senses) -> Vec
     blocks
 }
 
+/// What was said before, for an agent that was not there.
+pub(crate) fn recollection(chat: &Uri, told: &str, senses: Senses) -> ContentBlock {
+    let told = format!(
+        "{told}\n\n(This is what was said before, for you to know. The message that follows goes on from there.)"
+    );
+    let kind = Some("text/markdown");
+    words("What was said before", chat.as_str(), &told, kind, senses)
+}
+
 fn text(text: &str) -> ContentBlock {
     ContentBlock::Text(TextContent::new(text))
 }
@@ -108,14 +116,8 @@ fn attached(
             }
         }
         Attached::Turns(turns) => {
-            let told: Vec<_> = turns.items().map(retell).collect();
-            words(
-                label,
-                uri.as_str(),
-                &told.join("\n\n"),
-                Some("text/markdown"),
-                senses,
-            )
+            let told = transcript::of(turns);
+            words(label, uri.as_str(), &told, Some("text/markdown"), senses)
         }
         Attached::Annotations(notes) => {
             let told = notes.items().map(|note| {
@@ -159,20 +161,4 @@ fn bytes(label: &str, uri: &str, data: &str, mime: Option<&str>, senses: Senses)
     let contents = BlobResourceContents::new(data, uri).mime_type(kind.to_owned());
     let contents = EmbeddedResourceResource::BlobResourceContents(contents);
     ContentBlock::Resource(EmbeddedResource::new(contents))
-}
-
-/// What was said in a turn.
-fn retell(turn: &Turn) -> String {
-    let parts = turn.response_parts.items().filter_map(|part| match part {
-        ResponsePart::Markdown(part) => Some(part.content.as_str()),
-        ResponsePart::ToolCall(_)
-        | ResponsePart::ContentRef(_)
-        | ResponsePart::Reasoning(_)
-        | ResponsePart::SystemNotification(_)
-        | ResponsePart::InputRequest(_)
-        | ResponsePart::Error(_)
-        | ResponsePart::Unknown(_) => None,
-    });
-    let answer = parts.collect::<Vec<_>>().join("\n\n");
-    format!("User: {}\n\nAgent: {answer}", turn.message.text)
 }

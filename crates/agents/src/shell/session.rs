@@ -51,6 +51,7 @@ pub(super) async fn work(mut session: Session, notes: Option<Arc<Path>>) -> Resu
                 chat,
                 turn,
                 message,
+                ..
             }) => {
                 let (sender, commands) = mpsc::channel(COMMANDS);
                 let controls = Controls {

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use agenthost_agents::{Agent, Agents, ShellAgent};
 use agenthost_core::Input;
-use agenthost_core::agent::{AgentCommand, AgentEvent, Decision};
+use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes, Decision};
 use agenthost_protocol::chat::{CancellationReason, ChatAction, Message, ResponsePart};
 use agenthost_protocol::ids::{ConfirmationOptionId, ProviderId, ToolCallId, TurnId};
+use agenthost_protocol::list::List;
 use agenthost_protocol::terminal::TerminalAction;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
@@ -35,6 +36,7 @@ impl Bench {
         bench.command(AgentCommand::Open {
             directories: vec![Uri::from(format!("file://{directory}"))],
             config: None,
+            notes: AgentNotes::new(),
         });
         assert_eq!(bench.next().await, "opened");
         bench
@@ -67,6 +69,7 @@ impl Bench {
             chat: chat(),
             turn: TurnId::from(turn),
             message: Arc::new(Message::of_user(text)),
+            before: List::new(),
         });
     }
 
@@ -142,6 +145,14 @@ fn describe(event: &AgentEvent) -> String {
         AgentEvent::TurnBegun { turn, .. } => format!("begin {turn}"),
         AgentEvent::WorkerOpened(worker) => format!("worker {}", worker.title),
         AgentEvent::WorkerClosed { chat } => format!("close {chat}"),
+        AgentEvent::Noted { note, .. } => format!("noted {}", note.is_some()),
+        AgentEvent::Adopted { turns, .. } => {
+            let turns = turns.iter().map(|turn| {
+                let (said, actions) = (&turn.message.text, turn.actions.len());
+                format!("{said} ({actions})")
+            });
+            format!("adopted {}", turns.collect::<Vec<_>>().join(", "))
+        }
         AgentEvent::Titled { title, .. } => format!("title {title}"),
         AgentEvent::Configurable { values, .. } => {
             format!("options {}", serde_json::Value::Object(values.clone()))

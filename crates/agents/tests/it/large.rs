@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use agenthost_agents::{Agent, Agents, Session, SessionFuture};
 use agenthost_core::Input;
-use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes};
 use agenthost_protocol::chat::{ChatAction, ToolCallComplete, ToolResultContent, ToolResultText};
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::wire;
@@ -57,6 +57,7 @@ async fn told(contents: Option<Arc<Contents>>, texts: &[&str]) -> Vec<ToolResult
     let open = AgentCommand::Open {
         directories: Vec::new(),
         config: None,
+        notes: AgentNotes::new(),
     };
     assert!(agents.command(&session(), &provider, open).is_none());
     let heard = tokio::time::timeout(Duration::from_secs(20), inputs.recv());

@@ -13,5 +13,6 @@ mod acp;
 mod acp_agent;
 mod bench;
 mod large;
+mod lasting;
 mod mapping;
 mod shell;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agenthost_agents::{Agent, Agents, Session, SessionFuture, ShellAgent};
-use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes};
 use agenthost_core::{Input, TerminalCommand};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
@@ -255,6 +255,7 @@ async fn an_agent_that_is_not_there_has_stopped() {
     let open = AgentCommand::Open {
         directories: Vec::new(),
         config: None,
+        notes: AgentNotes::new(),
     };
     let answer = agents.command(&session(), &ProviderId::from("nobody"), open);
     let Some(Input::Agent {
@@ -295,6 +296,7 @@ async fn an_agent_that_breaks_is_reported_and_nobody_else_notices() {
     let open = AgentCommand::Open {
         directories: Vec::new(),
         config: None,
+        notes: AgentNotes::new(),
     };
     let provider = ProviderId::from("broken");
     assert!(agents.command(&session(), &provider, open).is_none());

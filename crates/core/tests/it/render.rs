@@ -346,7 +346,13 @@ fn render_answer(answer: &Answer) -> String {
 
 fn render_command(command: &AgentCommand) -> String {
     match command {
-        AgentCommand::Open { .. } => "open".to_owned(),
+        AgentCommand::Open { notes, .. } if notes.is_empty() => "open".to_owned(),
+        AgentCommand::Open { notes, .. } => {
+            let notes = notes
+                .iter()
+                .map(|(chat, note)| format!("{}: {note}", short(chat)));
+            format!("open, noted [{}]", notes.collect::<Vec<_>>().join(", "))
+        }
         AgentCommand::Prompt { turn, message, .. } => format!("prompt {turn} {:?}", message.text),
         AgentCommand::Resume { turn, .. } => format!("resume {turn}"),
         AgentCommand::Cancel { turn, .. } => format!("cancel {turn}"),
@@ -361,7 +367,13 @@ fn render_command(command: &AgentCommand) -> String {
             format!("answer {request} {} {answers}", response.as_str())
         }
         AgentCommand::OpenChat { chat, context } => match context {
-            ChatContext::Own(turns) => format!("chat {} with {} turns", short(chat), turns.len()),
+            ChatContext::Own { turns, copy_of } => {
+                let copy = copy_of
+                    .as_ref()
+                    .map(|chat| format!(", all of {}", short(chat)));
+                let copy = copy.unwrap_or_default();
+                format!("chat {} with {} turns{copy}", short(chat), turns.len())
+            }
             ChatContext::Beside {
                 turns,
                 running,

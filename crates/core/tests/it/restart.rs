@@ -68,3 +68,80 @@ fn a_session_that_was_being_created_has_failed() {
         "#]],
     );
 }
+
+/// What an agent noted about a chat it is told when it is opened again, unless
+/// the chat was cut: it would remember too much.
+#[test]
+fn an_agent_is_told_what_it_noted() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 subscribe s1
+        - c1 starts t1
+        agent s1 in s1.chat note session 7
+        agent s1 in s1.chat note session 7
+        - agent s1 in s1.chat end t1
+        restart
+        - c2 joins a
+        - c2 subscribe s1
+        c2 says t2 go on
+        c2 ! s1.chat chat/truncated {"turnId": "t1"}
+        agent s1 in s1.chat note session 8
+        agent s1 in ahp-chat:/nobody note session 9
+        agent s1 in s1.chat note
+        "#,
+        expect![[r#"
+            agent s1 in s1.chat note session 7
+                c1: 6 s1 session/metaChanged {"_meta":{"agentSessions":{"s1.chat":"session 7"}}}
+            agent s1 in s1.chat note session 7
+                nothing
+            restart
+                nothing
+            c2 says t2 go on
+                c2: 10 s1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"s1.chat"}
+                agent s1: open, noted [s1.chat: session 7]
+                agent s1: prompt t2 "go on"
+            c2 ! s1.chat chat/truncated {"turnId": "t1"}
+                c2: 12 s1 session/chatUpdated {"changes":{"status":1},"chat":"s1.chat"}
+                c2: 13 s1 session/metaChanged {"_meta":{}}
+                agent s1: rewind to Some("t1")
+            agent s1 in s1.chat note session 8
+                c2: 14 s1 session/metaChanged {"_meta":{"agentSessions":{"s1.chat":"session 8"}}}
+            agent s1 in ahp-chat:/nobody note session 9
+                nothing
+            agent s1 in s1.chat note
+                c2: 15 s1 session/metaChanged {"_meta":{}}
+        "#]],
+    );
+}
+
+/// What an agent knows from elsewhere becomes turns, once and only where
+/// nothing was said.
+#[test]
+fn a_session_of_the_agents_is_adopted() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 createSession s1
+        - c1 subscribe s1.chat
+        agent s1 in s1.chat adopt t1 {"text": "hello", "origin": {"kind": "user"}} chat/responsePart {"part": {"kind": "markdown", "id": "p1", "content": "hi"}}
+        agent s1 in s1.chat adopt t2 {"text": "again", "origin": {"kind": "user"}}
+        agent s1 opened
+        c1 says t3 go on
+        "#,
+        expect![[r#"
+            agent s1 in s1.chat adopt t1 {"text": "hello", "origin": {"kind": "user"}} chat/responsePart {"part": {"kind": "markdown", "id": "p1", "content": "hi"}}
+                c1: 2 s1.chat chat/turnStarted {"message":{"text":"hello","origin":{"kind":"user"}},"turnId":"t1","startedAt":"2026-01-05T09:00:00.000Z"}
+                c1: 3 s1.chat chat/responsePart {"part":{"kind":"markdown","id":"p1","content":"hi"},"turnId":"t1"}
+                c1: 5 s1.chat chat/turnComplete {"duration":0,"turnId":"t1"}
+            agent s1 in s1.chat adopt t2 {"text": "again", "origin": {"kind": "user"}}
+                nothing
+            agent s1 opened
+                nothing
+            c1 says t3 go on
+                c1: 8 s1.chat by a chat/turnStarted {"message":{"text":"go on","origin":{"kind":"user"}},"turnId":"t3","startedAt":"2026-01-05T09:00:00Z"}
+                agent s1: prompt t3 "go on"
+        "#]],
+    );
+}

@@ -51,6 +51,7 @@ impl Agent for Speaker {
                         chat,
                         turn,
                         message,
+                        ..
                     } => {
                         let mut mapper = TurnMapper::new(turn.clone());
                         speak(&session, &chat, &mut mapper, &message.text).await?;

@@ -9,7 +9,7 @@ use agenthost_protocol::wire::Object;
 use agenthost_workspace::path_of;
 use tokio::time::Instant;
 
-use super::{Bridge, Chat, Link, Memory, Running, set};
+use super::{Bridge, Chat, Link, Running, set};
 use crate::acp::chat::Verdict;
 use crate::acp::mapper::failure;
 
@@ -22,9 +22,13 @@ impl Bridge {
             AgentCommand::Open {
                 directories,
                 config,
+                notes,
             } => {
                 self.use_folders(&directories)?;
                 self.values = config.unwrap_or_default();
+                for (chat, note) in notes {
+                    self.chats.entry(chat).or_default().noted = Some(note);
+                }
                 self.start().await
             }
             AgentCommand::Attached {
@@ -41,10 +45,12 @@ impl Bridge {
                 chat,
                 turn,
                 message,
+                before,
             } => {
                 let place = self.chats.entry(chat.clone()).or_default();
-                if let Some(before) = place.turn.replace(Running::new(turn, message)) {
-                    before.give_up();
+                let running = Running::new(turn, message, before);
+                if let Some(last) = place.turn.replace(running) {
+                    last.give_up();
                 }
                 self.advance(&chat).await
             }
@@ -102,9 +108,8 @@ impl Bridge {
                 Ok(())
             }
             AgentCommand::Directories { directories } => self.use_folders(&directories),
-            AgentCommand::OpenChat { chat, .. } => {
-                let chat = self.chats.entry(chat).or_default();
-                chat.memory = Memory::Lost;
+            AgentCommand::OpenChat { chat, context } => {
+                self.open_chat(chat, context);
                 Ok(())
             }
             AgentCommand::CloseChat { chat } => {
@@ -119,7 +124,7 @@ impl Bridge {
                 self.cancel(&chat, None);
                 if let Some(mut place) = self.chats.remove(&chat) {
                     self.let_go(&mut place);
-                    place.memory = Memory::Lost;
+                    place.noted = None;
                     // An answer of the old session is nobody's any more.
                     place.in_flight = None;
                     self.chats.insert(chat, place);

@@ -6,9 +6,10 @@ use agenthost_protocol::uri::Uri;
 use serde_json::Value;
 
 use super::{AgentSession, Bridge, Call, Incoming, Link, Stage, Told, set};
-use crate::acp::chat::cancelled;
+use crate::acp::chat::{Knows, cancelled};
 use crate::acp::mapper::ChatMapper;
 use crate::acp::options::Options;
+use crate::acp::replay::Replay;
 use crate::acp::wire::{CallError, Object, Reply};
 
 /// Whose an agent session is.
@@ -32,8 +33,14 @@ impl Bridge {
         let (Some(id), Some(update)) = (session_of(params), params.get("update")) else {
             return Ok(());
         };
-        match self.owner(id) {
-            Some(owner) => self.apply(&owner, update).await,
+        if let Some(owner) = self.owner(id) {
+            return self.apply(&owner, update).await;
+        }
+        match self.replay(id) {
+            Some(replay) => {
+                replay.update(update);
+                Ok(())
+            }
             None => {
                 if let Some(live) = &mut self.live {
                     live.keep_early(id.to_owned(), update.clone());
@@ -138,6 +145,8 @@ impl Bridge {
         match call {
             Call::Initialize => self.initialized(answer).await,
             Call::Open(chat) => self.opened(chat, answer).await,
+            Call::TakeUp(chat) => self.taken_up(chat, answer).await,
+            Call::Copy(chat) => self.copied(chat, answer).await,
             Call::Prompt(chat, turn) => self.prompted(&chat, &turn, answer).await,
             Call::Set {
                 agent_session,
@@ -161,8 +170,16 @@ impl Bridge {
             return self.lose(&format!("start the agent: {reason}")).await;
         }
         if self.stage == Stage::Opening {
-            self.open_by = Some(live.open_session(None, &self.folders));
-            self.spare = Link::Opening;
+            // What is there to be taken up is, when it is needed.
+            if self.chats.values().any(|chat| chat.noted.is_some()) {
+                return self.ready().await;
+            }
+            if let Some(id) = self.wish() {
+                return self.begin_adopting(id);
+            }
+            if let Some(live) = &self.live {
+                self.spare = Link::Opening(live.open_session(None, &self.folders));
+            }
             return Ok(());
         }
         let waiting: Vec<_> = self.chats.keys().cloned().collect();
@@ -178,7 +195,6 @@ impl Bridge {
         chat: Option<Uri>,
         answer: Result<Value, CallError>,
     ) -> Result<(), String> {
-        self.open_by = None;
         let Some(live) = &mut self.live else {
             return Ok(());
         };
@@ -202,13 +218,28 @@ impl Bridge {
         }
         let answer = answer.unwrap_or_default();
         let id = id(&answer).unwrap_or_default();
+        self.session_began(chat, id, &answer, Knows::Nothing).await
+    }
+
+    /// A session of the agent's own is there, for a chat or as a spare one.
+    pub(super) async fn session_began(
+        &mut self,
+        chat: Option<Uri>,
+        id: String,
+        answer: &Value,
+        knows: Knows,
+    ) -> Result<(), String> {
+        let Some(live) = &mut self.live else {
+            return Ok(());
+        };
         let early = live.take_early(&id);
         let folder = self.folders.first().cloned().unwrap_or_default();
         let mut session = AgentSession {
             mapper: ChatMapper::new(self.key(), folder),
-            options: Options::read(&answer),
-            id,
+            options: Options::read(answer),
+            id: id.clone(),
             unsettled: 0,
+            knows,
         };
         if let Some(live) = &self.live {
             for (key, value) in &self.values {
@@ -227,7 +258,12 @@ impl Bridge {
                     Owner::Chat(chat)
                 }
                 // It was closed meanwhile.
-                None => return Ok(()),
+                None => {
+                    if let Some(live) = &self.live {
+                        live.close_session(&id);
+                    }
+                    return Ok(());
+                }
             },
         };
         for update in early {
@@ -236,16 +272,10 @@ impl Bridge {
         match owner {
             Owner::Spare => {
                 self.tell_options(None).await?;
-                self.stage = Stage::Open;
-                let tools = Vec::new();
-                self.events.send(AgentEvent::Opened { tools }).await?;
-                let waiting: Vec<_> = self.chats.keys().cloned().collect();
-                for chat in waiting {
-                    self.advance(&chat).await?;
-                }
-                Ok(())
+                self.ready().await
             }
             Owner::Chat(chat) => {
+                self.note(&chat, &id).await?;
                 self.tell_options(Some(&chat)).await?;
                 self.advance(&chat).await
             }
@@ -339,6 +369,16 @@ impl Bridge {
         let spare = matches!(&self.spare, Link::Open(session) if session.id == id);
         let chat = || self.chat_of(id).map(Owner::Chat);
         spare.then_some(Owner::Spare).or_else(chat)
+    }
+
+    /// What is told again of an agent session that is being taken up.
+    fn replay(&mut self, id: &str) -> Option<&mut Replay> {
+        let links = self.chats.values_mut().map(|chat| &mut chat.agent_session);
+        let mut replays = links.filter_map(|link| match link {
+            Link::TakingUp(_, replay) => Some(&mut **replay),
+            Link::None | Link::Opening(_) | Link::Open(_) => None,
+        });
+        replays.find(|replay| replay.id == id)
     }
 
     fn chat_of(&self, id: &str) -> Option<Uri> {

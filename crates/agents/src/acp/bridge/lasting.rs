@@ -1,0 +1,219 @@
+//! Agent sessions that last: noted, taken up again, copied, adopted.
+
+use agenthost_core::agent::{AdoptedTurn, AgentEvent, ChatContext};
+use agenthost_core::uris;
+use agenthost_protocol::chat::Message;
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::{Json, Object};
+use serde_json::Value;
+
+use super::{Bridge, Link, Stage, Told};
+use crate::acp::chat::Knows;
+use crate::acp::mapper::ChatMapper;
+use crate::acp::options;
+use crate::acp::replay::{Purpose, Replay, Replayed};
+use crate::acp::wire::CallError;
+use crate::mapper::TurnMapper;
+
+impl Bridge {
+    /// There is a new chat that knows something already. What was said in it
+    /// comes with each message, what was said beside it only now.
+    pub(super) fn open_chat(&mut self, address: Uri, context: ChatContext) {
+        let source = match &context {
+            ChatContext::Own { copy_of, .. } => copy_of.as_ref(),
+            ChatContext::Beside { .. } => None,
+        };
+        let source = source.and_then(|source| self.chats.get_mut(source));
+        let idle = source.filter(|source| source.in_flight.is_none());
+        let id = idle.and_then(|source| Some(source.agent_session.open()?.id.clone()));
+        let live = self.live.as_ref();
+        let by = live
+            .zip(id)
+            .and_then(|(live, id)| live.copy(&address, &id, &self.folders));
+        let chat = self.chats.entry(address).or_default();
+        if let Some(by) = by {
+            chat.agent_session = Link::Opening(by);
+        }
+        if let ChatContext::Beside { .. } = context {
+            chat.context = Some(context);
+        }
+    }
+
+    /// A session that knows what another knows is there, or can't be: then a
+    /// new one has to do.
+    pub(super) async fn copied(
+        &mut self,
+        address: Uri,
+        answer: Result<Value, CallError>,
+    ) -> Result<(), String> {
+        let answer = answer.unwrap_or_default();
+        let id = answer.get("sessionId").and_then(Value::as_str);
+        if let Some(id) = id {
+            let id = id.to_owned();
+            return self
+                .session_began(Some(address), id, &answer, Knows::All)
+                .await;
+        }
+        if let Some(chat) = self.chats.get_mut(&address) {
+            chat.agent_session = Link::None;
+        }
+        self.advance(&address).await
+    }
+
+    /// Asks the agent to take up its session of a chat, if it has one and can;
+    /// says whether it was asked.
+    pub(super) fn take_up(&mut self, address: &Uri, purpose: Purpose) -> bool {
+        let key = self.key();
+        let folder = self.folders.first().cloned().unwrap_or_default();
+        let (Some(live), Some(chat)) = (&self.live, self.chats.get_mut(address)) else {
+            return false;
+        };
+        let Some(id) = chat.noted.take() else {
+            return false;
+        };
+        let Some(by) = live.take_up(address, &id, purpose, &self.folders) else {
+            return false;
+        };
+        let replay = Replay::new(id, purpose, ChatMapper::new(key, folder));
+        chat.agent_session = Link::TakingUp(by, Box::new(replay));
+        true
+    }
+
+    /// The agent took up a session, or could not.
+    pub(super) async fn taken_up(
+        &mut self,
+        address: Uri,
+        answer: Result<Value, CallError>,
+    ) -> Result<(), String> {
+        let (Some(live), Some(chat)) = (&self.live, self.chats.get_mut(&address)) else {
+            return Ok(());
+        };
+        let replay = match std::mem::take(&mut chat.agent_session) {
+            Link::TakingUp(_, replay) => *replay,
+            // Nobody wants it any more.
+            other => {
+                chat.agent_session = other;
+                return Ok(());
+            }
+        };
+        let purpose = replay.purpose;
+        let answer = match (answer, purpose) {
+            (Ok(answer), _) => answer,
+            (Err(error), Purpose::Adopt) => {
+                let id = &replay.id;
+                return Err(format!(
+                    "take up its session `{id}`: {}",
+                    live.explain(&error)
+                ));
+            }
+            // It has forgotten it: a new one is told what was said.
+            (Err(_), Purpose::GoOn) => return self.advance(&address).await,
+        };
+        let before = chat.turn.as_ref().map(|turn| &turn.before);
+        if purpose == Purpose::GoOn && before.is_some_and(|before| !replay.fits(before)) {
+            live.close_session(&replay.id);
+            return self.advance(&address).await;
+        }
+        let id = replay.id.clone();
+        let (turns, about) = replay.finish();
+        let knows = match purpose {
+            Purpose::GoOn => Knows::TakenUp,
+            Purpose::Adopt => {
+                self.adopt(&address, turns).await?;
+                Knows::All
+            }
+        };
+        self.session_began(Some(address.clone()), id, &answer, knows)
+            .await?;
+        self.tell(&address, about).await?;
+        if purpose == Purpose::Adopt {
+            self.forget_wish().await?;
+            self.ready().await?;
+        }
+        Ok(())
+    }
+
+    /// The session of the agent that a new session of the host is to take up.
+    pub(super) fn wish(&self) -> Option<String> {
+        let wish = self.values.get(options::AGENT_SESSION)?.as_str()?;
+        (!wish.is_empty()).then(|| wish.to_owned())
+    }
+
+    /// Takes up a session that the host does not know.
+    pub(super) fn begin_adopting(&mut self, id: String) -> Result<(), String> {
+        let chat = uris::default_chat(&self.session);
+        self.chats.entry(chat.clone()).or_default().noted = Some(id);
+        if self.take_up(&chat, Purpose::Adopt) {
+            return Ok(());
+        }
+        Err("this agent can't take up a session again".to_owned())
+    }
+
+    async fn adopt(&mut self, chat: &Uri, turns: Vec<Replayed>) -> Result<(), String> {
+        let mut adopted = Vec::new();
+        for (number, turn) in turns.into_iter().enumerate() {
+            let id = TurnId::from(format!("adopted-{}", number + 1));
+            let mut mapper = TurnMapper::new(id.clone());
+            let mut actions = Vec::new();
+            for told in turn.told {
+                match told {
+                    Told::Turn(event) => actions.extend(mapper.map(event)),
+                    Told::Keep(kept) => {
+                        let kept = self.events.keep(kept.name, kept.bytes).await;
+                        kept.map_err(|error| error.to_string())?;
+                    }
+                    Told::Title(_) | Told::Commands(_) | Told::Options(_) | Told::Mode(_) => {}
+                }
+            }
+            adopted.push(AdoptedTurn {
+                id,
+                message: Message::of_user(turn.said).into(),
+                actions,
+            });
+        }
+        let chat = chat.clone();
+        let turns = adopted;
+        Ok(self
+            .events
+            .send(AgentEvent::Adopted { chat, turns })
+            .await?)
+    }
+
+    /// The wish was granted: from now on the session is noted as all are.
+    async fn forget_wish(&mut self) -> Result<(), String> {
+        let granted = (options::AGENT_SESSION.to_owned(), Json::from(""));
+        let configurable = AgentEvent::Configurable {
+            schema: Box::new(options::unknown()),
+            values: Object::from_iter([granted]),
+        };
+        self.events.send(configurable).await?;
+        let chat = uris::default_chat(&self.session);
+        self.tell_options(Some(&chat)).await
+    }
+
+    /// The host can send messages from now on.
+    pub(super) async fn ready(&mut self) -> Result<(), String> {
+        self.stage = Stage::Open;
+        let tools = Vec::new();
+        self.events.send(AgentEvent::Opened { tools }).await?;
+        let waiting: Vec<_> = self.chats.keys().cloned().collect();
+        for chat in waiting {
+            self.advance(&chat).await?;
+        }
+        Ok(())
+    }
+
+    /// Has the host remember which session of the agent a chat has, if that is
+    /// of any use.
+    pub(super) async fn note(&mut self, chat: &Uri, id: &str) -> Result<(), String> {
+        if !self.live.as_ref().is_some_and(|live| live.can_take_up()) {
+            return Ok(());
+        }
+        let noted = AgentEvent::Noted {
+            chat: chat.clone(),
+            note: Some(id.to_owned()),
+        };
+        Ok(self.events.send(noted).await?)
+    }
+}
