@@ -73,8 +73,26 @@ impl Directory {
         if mark.exists() {
             return Err(StoreError::Missing { database, mark });
         }
+        self.keep_out_of_repositories()?;
         open_private(&database)?;
         open_private(&mark)?;
+        Ok(())
+    }
+
+    /// Has git look away, if nothing but ours is in the directory: it may be in
+    /// a folder that somebody works in, and what is written here all the time
+    /// is no work of theirs.
+    fn keep_out_of_repositories(&self) -> Result<(), StoreError> {
+        let failed = |what, path: &Path| {
+            let path = path.to_owned();
+            move |source| StoreError::File { what, path, source }
+        };
+        let list = std::fs::read_dir(&self.path).map_err(failed("list", &self.path))?;
+        if list.count() == 1 {
+            let path = self.path.join(".gitignore");
+            let mut file = open_private(&path)?;
+            file.write_all(b"*\n").map_err(failed("write", &path))?;
+        }
         Ok(())
     }
 }

@@ -30,6 +30,19 @@ fn the_directory_is_private() {
     assert_eq!(mode & 0o777, 0o700);
 }
 
+/// It may be in somebody's project, but a project is not ours to hide.
+#[test]
+fn git_looks_away_from_what_is_ours() {
+    let ours = tempfile::tempdir().unwrap();
+    drop(Store::open(ours.path(), Durability::Process).unwrap());
+    let ignored = std::fs::read_to_string(ours.path().join(".gitignore")).unwrap();
+    assert_eq!(ignored, "*\n");
+    let shared = tempfile::tempdir().unwrap();
+    std::fs::write(shared.path().join("main.c"), "").unwrap();
+    drop(Store::open(shared.path(), Durability::Process).unwrap());
+    assert!(!shared.path().join(".gitignore").exists());
+}
+
 /// Never a silent fresh start: the data is set aside, and left where it is.
 #[test]
 fn a_damaged_database_is_set_aside_and_said_so() {
