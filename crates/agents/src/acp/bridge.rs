@@ -6,6 +6,7 @@
 
 mod commands;
 mod heard;
+mod serve;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ use super::chat::{AgentSession, Chat, InFlight, Link, Memory, Prompted, Running}
 use super::live::{Call, Live, Phase};
 use super::mapper::failure;
 use super::prompt;
+use super::services::Services;
 use super::told::Told;
 use super::wire::Incoming;
 use crate::agent::{Events, Session};
@@ -46,6 +48,7 @@ struct Bridge {
     /// Until when a session has to be there that was asked for.
     open_by: Option<Instant>,
     stage: Stage,
+    services: Services,
 }
 
 /// Whether the host was told that the agent is ready.
@@ -69,6 +72,7 @@ pub(super) async fn work(session: Session, agent: AcpAgent) -> Result<(), String
         spare: Link::None,
         open_by: None,
         stage: Stage::Opening,
+        services: Services::new(),
     };
     let worked = bridge.work(&mut commands).await;
     bridge.close().await;
@@ -85,6 +89,7 @@ impl Bridge {
                     Some(command) => self.command(command).await?,
                 },
                 incoming = next(self.live.as_mut()) => self.heard(incoming).await?,
+                happened = self.services.terminals.next() => self.happened(happened).await?,
                 () = until(deadline) => self.overdue().await?,
             }
         }
@@ -144,13 +149,13 @@ impl Bridge {
 
     /// Hands the message of a turn to the agent.
     async fn prompt(&mut self, address: &Uri) -> Result<(), String> {
-        let (Some(live), Some(chat)) = (&self.live, self.chats.get_mut(address)) else {
+        let (Some(live), Some(chat)) = (&mut self.live, self.chats.get_mut(address)) else {
             return Ok(());
         };
         let (Some(session), Some(turn)) = (chat.agent_session.open(), &mut chat.turn) else {
             return Ok(());
         };
-        session.mapper.begin();
+        session.mapper.begin(address, &turn.id);
         turn.prompted = Prompted::Yes;
         let resources = std::mem::take(&mut chat.resources);
         let blocks = prompt::blocks(&turn.message, &resources, live.senses);
@@ -161,11 +166,13 @@ impl Bridge {
             turn: turn.id.clone(),
             stop_by: None,
         });
-        if std::mem::take(&mut chat.memory) == Memory::Lost {
-            let notice = Told::Turn(TurnEvent::Notice(FORGOTTEN.into()));
-            self.tell(address, vec![notice]).await?;
-        }
-        Ok(())
+        let left_out = live.take_left_out();
+        let forgotten = std::mem::take(&mut chat.memory) == Memory::Lost;
+        let forgotten = forgotten.then(|| FORGOTTEN.to_owned());
+        let notices = [forgotten, left_out].into_iter().flatten();
+        let notices = notices.map(|notice| Told::Turn(TurnEvent::Notice(notice.into())));
+        let notices = notices.collect();
+        self.tell(address, notices).await
     }
 
     /// Tells the host what follows from what the agent sent about a chat.
@@ -207,6 +214,9 @@ impl Bridge {
                         session.options.set_mode(&mode);
                     }
                     self.tell_options(Some(address)).await?;
+                }
+                Told::Terminal(terminal, told) => {
+                    self.tell_terminal(address, terminal, told).await?;
                 }
             }
         }
@@ -251,8 +261,10 @@ impl Bridge {
     async fn lose(&mut self, reason: &str) -> Result<(), String> {
         self.open_by = None;
         self.spare = Link::None;
+        self.services.terminals.forget();
         let chats: Vec<_> = self.chats.keys().cloned().collect();
         for address in chats {
+            self.settle(&address).await?;
             let Some(chat) = self.chats.get_mut(&address) else {
                 continue;
             };
@@ -315,6 +327,7 @@ impl Bridge {
 
     /// Ends the agent, and leaves nothing of it.
     async fn close(&mut self) {
+        self.close_terminals().await;
         let Some(live) = self.live.take() else {
             return;
         };

@@ -9,6 +9,7 @@ use agenthost_workspace::uri_of;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use super::screens::Scene;
 use super::told::Teller;
 use super::wire::schema::{
     ContentBlock, Diff, EmbeddedResourceResource, ToolCallContent as Content,
@@ -23,14 +24,18 @@ const COUNTED: usize = 2_000;
 /// What a tool has produced.
 pub(crate) fn results(
     content: &[Content],
-    folder: &Path,
+    scene: &Scene,
     teller: &mut Teller<'_>,
 ) -> Vec<ToolResultContent> {
-    let results = content.iter().filter_map(|content| match content {
-        Content::Content(content) => result(&content.content),
-        Content::Diff(diff) => Some(ToolResultContent::FileEdit(edit(diff, folder, teller))),
-        // Its output comes with the result, too.
-        _ => None,
+    let results = content.iter().flat_map(|content| match content {
+        Content::Content(content) => result(&content.content).into_iter().collect(),
+        Content::Diff(diff) => {
+            let edit = edit(diff, &scene.folder, teller);
+            vec![ToolResultContent::FileEdit(edit)]
+        }
+        Content::Terminal(terminal) => scene.blocks(&terminal.terminal_id.to_string()),
+        // A kind that is not known yet.
+        _ => Vec::new(),
     });
     results.collect()
 }

@@ -12,8 +12,10 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::agent::AcpAgent;
+use super::mcp::{AcpMcpServer, Usable};
 use super::process::Process;
 use super::prompt::Senses;
+use super::services::AcpService;
 use super::tail::Tail;
 use super::wire::{AUTHENTICATION_REQUIRED, CallError, Connection, Incoming};
 
@@ -57,6 +59,10 @@ pub(crate) struct Live {
     pub(crate) phase: Phase,
     pub(crate) senses: Senses,
     can: Can,
+    /// Servers of tools that it is to use.
+    offered: Arc<[AcpMcpServer]>,
+    /// Those of them that it can.
+    mcp: Usable,
     /// The names of the ways to sign in.
     sign_in: Vec<String>,
     /// Updates of sessions that nobody knows yet: agents talk of a session
@@ -97,12 +103,16 @@ impl Live {
             }
         };
         let version = env!("CARGO_PKG_VERSION");
+        let files = agent.services.contains(&AcpService::Files);
+        let terminals = agent.services.contains(&AcpService::Terminals);
         let params = json!({
             "protocolVersion": 1,
             "clientCapabilities": {
-                // Files and terminals are the agent's own business.
-                "fs": {"readTextFile": false, "writeTextFile": false},
-                "terminal": false,
+                "fs": {"readTextFile": files, "writeTextFile": files},
+                "terminal": terminals,
+                // What agents run themselves, they may show: these are words
+                // of several agents for how.
+                "_meta": {"terminal_output": true, "terminal_output_delta": true},
                 "session": {"notices": {}, "compaction": {}, "configOptions": {"boolean": {}}},
                 "elicitation": {"form": {}, "url": {}},
             },
@@ -117,6 +127,8 @@ impl Live {
             phase: Phase::Starting(patience()),
             senses: Senses::default(),
             can: Can::default(),
+            offered: Arc::clone(&agent.mcp_servers),
+            mcp: Usable::default(),
             sign_in: Vec::new(),
             early: Vec::new(),
         })
@@ -137,6 +149,7 @@ impl Live {
             directories: can("additionalDirectories"),
         };
         self.senses = Senses::read(answer);
+        self.mcp = Usable::of(&self.offered, answer);
         let methods = answer.get("authMethods").and_then(Value::as_array);
         let names = methods.into_iter().flatten();
         let names = names.filter_map(|method| method.get("name")?.as_str());
@@ -148,7 +161,7 @@ impl Live {
     /// Asks for a session. Says until when it has to be there.
     pub(crate) fn open_session(&self, chat: Option<Uri>, folders: &[PathBuf]) -> Instant {
         let mut folders = folders.iter();
-        let mut params = json!({"cwd": folders.next(), "mcpServers": []});
+        let mut params = json!({"cwd": folders.next(), "mcpServers": self.mcp.servers});
         let more: Vec<_> = folders.collect();
         if let (Some(()), false, Some(params)) = (
             self.can.directories,
@@ -179,6 +192,15 @@ impl Live {
     pub(crate) fn cancel(&self, id: &str) {
         let params = json!({"sessionId": id});
         self.connection.tell("session/cancel", &params);
+    }
+
+    /// The servers of tools that it can't use, for people; once.
+    pub(crate) fn take_left_out(&mut self) -> Option<String> {
+        let names = std::mem::take(&mut self.mcp.left_out);
+        let names = names.join(", ");
+        (!names.is_empty()).then(|| {
+            format!("The agent can't reach servers by HTTP, and does without these: {names}.")
+        })
     }
 
     /// Keeps an update of a session that nobody knows yet.
