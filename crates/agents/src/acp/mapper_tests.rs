@@ -215,4 +215,5 @@ plays! {
     what_is_unknown_is_dropped
     sessions_have_titles_commands_modes_and_usage
     forms_are_questions
+    terminals_of_an_agent_can_be_watched
 }

@@ -93,7 +93,7 @@ impl AcpMcpServer {
                 arguments,
                 environment,
             } => {
-                let value = |value: &str| Some(resolve(value)?.into_string().ok()?);
+                let value = |value: &str| resolve(value)?.into_string().ok();
                 let env = pairs(environment, value);
                 json!({"name": name, "command": command, "args": arguments, "env": env})
             }

@@ -3,7 +3,7 @@
 //! Some the host runs for the agent. Others the agent runs itself, and tells
 //! what is written to them along with the call (`terminal_info`,
 //! `terminal_output`, `terminal_output_delta`, `terminal_exit`): those can only
-//! be watched. An agent may refer to one before it tells anything of it.
+//! be watched. One that nothing is told of is not shown.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,10 @@ struct Ended {
 /// What an agent told of its terminals along with a call.
 #[derive(Debug, Default)]
 pub(crate) struct Remarks {
+    /// Those that the call shows.
     mentioned: Vec<String>,
+    /// The one that the agent runs for it.
+    begun: Option<String>,
     cwd: Option<String>,
     output: Vec<(String, String)>,
     exits: Vec<(String, Option<i64>)>,
@@ -97,7 +100,7 @@ impl Remarks {
             _ => None,
         };
         if let Some(told) = take("terminal_info") {
-            remarks.mentioned.push(name(&told));
+            remarks.begun = Some(name(&told));
             let cwd = told.get("cwd").and_then(Value::as_str);
             remarks.cwd = cwd.map(str::to_owned);
         }
@@ -170,18 +173,23 @@ impl Scene {
         }
     }
 
-    /// Shows what was told along with a call.
+    /// Shows what was told along with a call. Says whether there is a terminal
+    /// that was not there before.
     pub(crate) fn show(
         &mut self,
         call: &ToolCallId,
         title: &str,
         remarks: Remarks,
         teller: &mut Teller<'_>,
-    ) {
+    ) -> bool {
+        let before = self.screens.len();
+        for id in &remarks.mentioned {
+            self.claim(id, call, teller);
+        }
         let cwd = remarks.cwd.as_deref().map(Path::new).and_then(uri_of);
         let written = remarks.output.iter().map(|(id, _)| id);
         let ended = remarks.exits.iter().map(|(id, _)| id);
-        for id in remarks.mentioned.iter().chain(written).chain(ended) {
+        for id in remarks.begun.iter().chain(written).chain(ended) {
             self.open(id, call, title, cwd.as_ref(), teller);
         }
         for (id, data) in remarks.output {
@@ -192,6 +200,7 @@ impl Scene {
             let told = screen.and_then(|screen| screen.exit(code));
             teller.told.extend(told);
         }
+        self.screens.len() > before
     }
 
     /// A call is over, and with it what the agent ran for it. What it did not
@@ -203,9 +212,7 @@ impl Scene {
         code: Option<i64>,
         teller: &mut Teller<'_>,
     ) {
-        let all = self.screens.iter();
-        let all = all.filter(|(_, screen)| screen.call.as_ref() == Some(call));
-        let ids: Vec<_> = all.map(|(id, _)| id.clone()).collect();
+        let ids: Vec<_> = self.of_call(call).cloned().collect();
         for id in ids {
             let Some(screen) = self.screens.get(&id) else {
                 continue;
@@ -226,6 +233,13 @@ impl Scene {
     pub(crate) fn close(&mut self) -> Vec<Told> {
         let all = self.screens.values_mut();
         all.filter_map(|screen| screen.exit(None)).collect()
+    }
+
+    /// The terminals that a call shows.
+    pub(crate) fn of_call(&self, call: &ToolCallId) -> impl Iterator<Item = &String> {
+        let all = self.screens.iter();
+        let own = all.filter(move |(_, screen)| screen.call.as_ref() == Some(call));
+        own.map(|(id, _)| id)
     }
 
     /// What a call shows of a terminal: where to watch it, and when it has
@@ -249,7 +263,19 @@ impl Scene {
         [text, Some(block), whole].into_iter().flatten().collect()
     }
 
-    /// A call shows a terminal, which may be one that nobody knows yet.
+    /// A call shows a terminal.
+    fn claim(&mut self, id: &str, call: &ToolCallId, teller: &mut Teller<'_>) {
+        if let Some(screen) = self.screens.get_mut(id)
+            && screen.call.is_none()
+        {
+            screen.call = Some(call.clone());
+            let claimed = TerminalTold::Claimed(call.clone());
+            let address = screen.address.clone();
+            teller.told.push(Told::Terminal(address, claimed));
+        }
+    }
+
+    /// The agent runs something for a call.
     fn open(
         &mut self,
         id: &str,
@@ -258,16 +284,7 @@ impl Scene {
         cwd: Option<&Uri>,
         teller: &mut Teller<'_>,
     ) {
-        if let Some(screen) = self.screens.get_mut(id) {
-            if screen.call.is_none() {
-                screen.call = Some(call.clone());
-                let claimed = TerminalTold::Claimed(call.clone());
-                let address = screen.address.clone();
-                teller.told.push(Told::Terminal(address, claimed));
-            }
-            return;
-        }
-        if self.screens.len() >= MOST {
+        if self.screens.contains_key(id) || self.screens.len() >= MOST {
             return;
         }
         let name = utf8_percent_encode(id, NON_ALPHANUMERIC);

@@ -123,11 +123,11 @@ impl Tools {
         let first = call.step == Step::New;
         let remarks = Remarks::take(&mut update);
         let alive = remarks.show_life();
-        let changed = call.merge(update);
+        let produced = call.merge(update);
         if first {
             call.see(&id, teller);
         }
-        scene.show(&id, &call.title(), remarks, teller);
+        let changed = scene.show(&id, &call.title(), remarks, teller) || produced;
         let ended = match status {
             Some(ToolCallStatus::Completed) => Some(Ended::Well),
             Some(ToolCallStatus::Failed) => Some(Ended::Badly),
@@ -333,7 +333,7 @@ impl Call {
     }
 
     fn tell_content(&self, id: &ToolCallId, scene: &Scene, teller: &mut Teller<'_>) {
-        let mut results = content::results(&self.content, scene, teller);
+        let mut results = content::results(id, &self.content, scene, teller);
         results.iter_mut().for_each(content::cut_back);
         teller.turn(TurnEvent::ToolContent(id.clone(), results));
     }
@@ -345,13 +345,13 @@ impl Call {
         let code = |output: &Value| output.get("exit_code")?.as_i64();
         let code = self.output.as_ref().and_then(code);
         scene.call_ended(id, output.as_deref(), code, teller);
-        let mut results = content::results(&self.content, scene, teller);
+        let mut results = content::results(id, &self.content, scene, teller);
         if let (true, Some(text)) = (results.is_empty(), &output) {
             let text = text.clone();
             results.push(ToolResultContent::Text(ToolResultText { text }));
         }
         let error = (!success).then(|| {
-            let said = content::text(&self.content).or(output);
+            let said = content::text(&results).or(output);
             let said = said.unwrap_or_else(|| "it failed".to_owned());
             json!({ "message": said.chars().take(500).collect::<String>() })
         });

@@ -11,8 +11,8 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol::{
-    Client, Error, Lines, UntypedMessage, is_connection_terminated, is_incoming_transport_closed,
-    v1,
+    Client, Error, ErrorCode, Lines, UntypedMessage, is_connection_terminated,
+    is_incoming_transport_closed, v1,
 };
 use futures_util::{sink, stream};
 use serde::Serialize;
@@ -317,7 +317,11 @@ async fn carry<T: std::fmt::Debug + Send + 'static>(
         })
         .await;
     let read = why.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let reason = read.or_else(|| ended.err().map(|error| error.message));
+    // That its input is closed says no more than that it is gone.
+    let said = ended
+        .err()
+        .filter(|error| error.code != ErrorCode::INTERNAL_ERROR);
+    let reason = read.or_else(|| said.map(|error| error.message));
     // Nobody waits for it any more.
     sender
         .send(Incoming::Closed(reason))

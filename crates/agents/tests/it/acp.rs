@@ -22,7 +22,7 @@ fn the_agent() {
     acp_agent::play();
 }
 
-fn agent(how: &str) -> AcpAgent {
+pub(crate) fn agent(how: &str) -> AcpAgent {
     let (program, arguments) = acp_agent::command("acp::the_agent");
     let launch = AcpLaunch {
         program,
@@ -32,7 +32,11 @@ fn agent(how: &str) -> AcpAgent {
     AcpAgent::new("scripted", "Scripted", launch)
 }
 
-fn begin(agent: AcpAgent, contents: Option<Arc<Contents>>, config: Option<Value>) -> Bench {
+pub(crate) fn begin(
+    agent: AcpAgent,
+    contents: Option<Arc<Contents>>,
+    config: Option<Value>,
+) -> Bench {
     let mut bench = Bench::of(Arc::new(agent), contents);
     bench.command(AgentCommand::Open {
         directories: vec![Uri::from("file:///usr")],
@@ -54,12 +58,12 @@ async fn stopped(how: &str) -> String {
 }
 
 /// What was said in a turn, up to its end.
-async fn turn(bench: &mut Bench, turn: &str, script: &str) -> Vec<String> {
+pub(crate) async fn turn(bench: &mut Bench, turn: &str, script: &str) -> Vec<String> {
     bench.prompt(turn, script);
     ended(bench, turn).await
 }
 
-async fn ended(bench: &mut Bench, turn: &str) -> Vec<String> {
+pub(crate) async fn ended(bench: &mut Bench, turn: &str) -> Vec<String> {
     let mut said = Vec::new();
     loop {
         let event = bench.next().await;
@@ -157,13 +161,15 @@ async fn cancelling_answers_what_is_open() {
 
 #[tokio::test]
 async fn an_agent_that_does_not_stop_is_ended() {
-    let mut bench = open("").await;
+    let patience = Duration::from_millis(300);
+    let mut bench = begin(agent("").with_patience(patience), None, None);
+    assert_eq!(bench.next().await, "opened");
     bench.prompt("t1", "spawn;; hang");
     let number = bench.until("text").await.pop().unwrap();
     let began = Instant::now();
     bench.cancel("t1");
     let said = turn(&mut bench, "t2", "say back").await;
-    assert!(began.elapsed() >= Duration::from_secs(10));
+    assert!(began.elapsed() >= patience);
     assert!(said[0].contains("does not remember"), "{said:?}");
     assert_eq!(said[1..], ["text \"back\"", "end t2"]);
     is_gone(&number).await;
@@ -396,7 +402,7 @@ async fn nothing_is_left_when_the_session_ends() {
 }
 
 /// Waits until a process is gone whose number was said.
-async fn is_gone(said: &str) {
+pub(crate) async fn is_gone(said: &str) {
     let number: u32 = said
         .trim_start_matches("text ")
         .trim_matches('"')
