@@ -4,7 +4,7 @@
 //! session of the host, `live` is the agent that runs for it, `wire` the
 //! connection, `process` and `lines` the program and its pipes. What becomes of
 //! what agents send is decided by `mapper` and the files it uses, which touch
-//! nothing else.
+//! nothing else. What the host does for agents is in `services`.
 
 mod agent;
 mod bridge;
@@ -14,11 +14,14 @@ mod family;
 mod lines;
 mod live;
 mod mapper;
+mod mcp;
 mod options;
 mod process;
 mod prompt;
 mod questions;
 mod replay;
+mod screens;
+mod services;
 mod tail;
 mod told;
 mod tools;
@@ -26,4 +29,6 @@ mod transcript;
 mod wire;
 
 pub use agent::AcpAgent;
+pub use mcp::{AcpMcpServer, AcpMcpWay};
 pub use process::AcpLaunch;
+pub use services::AcpService;

@@ -17,7 +17,7 @@ mod large;
 mod mapper;
 mod shell;
 
-pub use acp::{AcpAgent, AcpLaunch};
+pub use acp::{AcpAgent, AcpLaunch, AcpMcpServer, AcpMcpWay, AcpService};
 pub use agent::{Agent, Events, HostGone, Session, SessionFuture};
 pub use agents::Agents;
 pub use mapper::{ToolReady, ToolSeen, ToolStart, TurnEvent, TurnMapper};

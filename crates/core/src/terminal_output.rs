@@ -58,6 +58,8 @@ pub struct CommandLine(pub String);
 pub struct TerminalEnd {
     /// The exit code; none if it was killed.
     pub exit_code: Option<i64>,
+    /// What killed it, such as `SIGTERM`, if something did.
+    pub signal: Option<String>,
     /// Of a command, the end of what it wrote, as plain text.
     pub preview: Option<String>,
     /// Whether it wrote more than that.

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 pub use memory::MEMORY;
 
 /// Set for the process that is to be the agent; says how it starts: any of
-/// `early`, `auth`, `silent`, `old`, `modes`, `plain`, `load`, `resume`, `fork`,
-/// `list`, separated by spaces.
+/// `early`, `auth`, `silent`, `old`, `modes`, `plain`, `http`, `load`, `resume`,
+/// `fork`, `list`, separated by spaces.
 pub const AS_AGENT: &str = "AGENTHOST_TEST_ACP_AGENT";
 
 /// The program and its arguments that make a test the agent: this one, with
@@ -46,6 +46,10 @@ pub fn command(test: &str) -> (String, Vec<String>) {
 /// endless                      a line that never ends
 /// ask {params}                 asks for permission, and says what was picked
 /// form {params}                asks the user, and says what was answered
+/// call METHOD {params}         asks for anything, and says what came back;
+///                              `$1` stands for the first terminal, and so on
+/// start METHOD {params}        the same, but does not wait for what comes back
+/// offered                      says what it was offered, and told to use
 /// blocks                       says what the prompt was
 /// chosen                       says what was set
 /// session   known              says what the session is called, what was said in it
@@ -69,6 +73,8 @@ pub fn play() {
         asked: 0,
         sessions: 0,
         chosen: Vec::new(),
+        offered: Vec::new(),
+        terminals: Vec::new(),
     };
     agent.work();
     std::process::exit(0);
@@ -80,6 +86,8 @@ struct Agent {
     asked: u32,
     sessions: u32,
     chosen: Vec<Value>,
+    offered: Vec<Value>,
+    terminals: Vec<String>,
 }
 
 /// How a script ended.
@@ -98,8 +106,15 @@ impl Agent {
                 continue;
             };
             match method.unwrap_or_default() {
-                "initialize" => self.initialize(&id),
-                "session/new" => self.open(&id),
+                "initialize" => {
+                    self.offered
+                        .extend(params.get("clientCapabilities").cloned());
+                    self.initialize(&id);
+                }
+                "session/new" => {
+                    self.offered.extend(params.get("mcpServers").cloned());
+                    self.open(&id);
+                }
                 "session/prompt" => self.prompt(&id, &params),
                 "session/set_mode" => {
                     self.chosen.push(params);
@@ -137,6 +152,7 @@ impl Agent {
                 "agentCapabilities": {
                     "promptCapabilities": {"embeddedContext": !self.is("plain"), "image": !self.is("plain")},
                     "loadSession": self.is("load"),
+                    "mcpCapabilities": {"http": self.is("http")},
                     "sessionCapabilities": {
                         "close": {},
                         "resume": self.is("resume").then(|| json!({})),
@@ -273,6 +289,19 @@ impl Agent {
                 let answer = self.request("elicitation/create", session, json());
                 say(&answer.to_string());
             }
+            "call" | "start" => {
+                let (method, params) = rest.split_once(' ').unwrap_or((rest, "{}"));
+                let mut params = params.to_owned();
+                for (number, terminal) in self.terminals.iter().enumerate() {
+                    params = params.replace(&format!("${}", number + 1), terminal);
+                }
+                let params = serde_json::from_str(&params).unwrap_or_default();
+                let id = self.send_request(method, session, params);
+                if word == "call" {
+                    say(&self.outcome(id));
+                }
+            }
+            "offered" => say(&Value::Array(self.offered.clone()).to_string()),
             "blocks" => say(&params
                 .get("prompt")
                 .cloned()
@@ -316,16 +345,38 @@ impl Agent {
     }
 
     /// Asks something, and waits for the answer.
-    fn request(&mut self, method: &str, session: &str, mut params: Value) -> Value {
+    fn request(&mut self, method: &str, session: &str, params: Value) -> Value {
+        let id = self.send_request(method, session, params);
+        let answer = self.wait_for(id);
+        answer.get("result").cloned().unwrap_or_default()
+    }
+
+    /// What came of a request, in words.
+    fn outcome(&mut self, id: u32) -> String {
+        let answer = self.wait_for(id);
+        let Some(result) = answer.get("result") else {
+            return answer.get("error").cloned().unwrap_or_default().to_string();
+        };
+        let terminal = result.get("terminalId").and_then(Value::as_str);
+        self.terminals.extend(terminal.map(str::to_owned));
+        result.to_string()
+    }
+
+    fn send_request(&mut self, method: &str, session: &str, mut params: Value) -> u32 {
         let id = self.asked;
         self.asked += 1;
         if let Some(params) = params.as_object_mut() {
-            params.insert("sessionId".to_owned(), json!(session));
+            let place = params.entry("sessionId");
+            place.or_insert_with(|| json!(session));
         }
         send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        id
+    }
+
+    fn wait_for(&mut self, id: u32) -> Value {
         while let Some(message) = self.read() {
             if message.get("method").is_none() && message.get("id") == Some(&json!(id)) {
-                return message.get("result").cloned().unwrap_or_default();
+                return message;
             }
         }
         Value::Null

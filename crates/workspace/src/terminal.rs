@@ -28,7 +28,7 @@ use program::Prepared;
 
 pub use leftovers::{RunningNote, sweep};
 pub use plain::{Plain, Tail};
-pub use program::{Program, Shell, Startup};
+pub use program::{Program, Run, Shell, Startup};
 pub use whole::KeepOutput;
 
 /// Pieces of input that wait for a program that does not read. When there are

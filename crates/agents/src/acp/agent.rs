@@ -1,13 +1,17 @@
 //! An agent that speaks ACP, as the host sees it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapability};
 use agenthost_workspace::sweep;
 
+use super::mcp::AcpMcpServer;
 use super::process::AcpLaunch;
+use super::services::AcpService;
 use super::{bridge, options};
 use crate::agent::{Agent, Session, SessionFuture};
 
@@ -21,7 +25,14 @@ pub struct AcpAgent {
     /// Where it is noted what runs, so that the next host can end it if this
     /// one is killed.
     pub(super) notes: Option<Arc<Path>>,
+    pub(super) services: BTreeSet<AcpService>,
+    pub(super) mcp_servers: Arc<[AcpMcpServer]>,
+    /// How long it may take to stop when it is told to.
+    pub(super) patience: Duration,
 }
+
+/// How long an agent may take to stop, if nobody says.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 impl AcpAgent {
     /// An agent that goes by a name for programs and one for people.
@@ -31,7 +42,34 @@ impl AcpAgent {
             name: name.into(),
             launch: Arc::new(launch),
             notes: None,
+            services: BTreeSet::new(),
+            mcp_servers: Arc::default(),
+            patience: PATIENCE,
         }
+    }
+
+    /// One that the host also does this for. Without, it does all by itself:
+    /// that works with every agent, and what is offered does not.
+    #[must_use]
+    pub fn offering(mut self, service: AcpService) -> Self {
+        self.services.insert(service);
+        self
+    }
+
+    /// One that is told to use these servers of tools.
+    #[must_use]
+    pub fn with_mcp_servers(self, servers: Vec<AcpMcpServer>) -> Self {
+        AcpAgent {
+            mcp_servers: servers.into(),
+            ..self
+        }
+    }
+
+    /// One that is ended if it takes longer than this to stop when it is told
+    /// to; ten seconds if nobody says.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        AcpAgent { patience, ..self }
     }
 
     /// One that leaves nothing running behind, even if its host is killed: the

@@ -7,6 +7,7 @@
 mod commands;
 mod heard;
 mod lasting;
+mod serve;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use super::live::{Call, Live, Phase};
 use super::mapper::failure;
 use super::prompt;
 use super::replay::Purpose;
+use super::services::Services;
 use super::told::Told;
 use super::transcript;
 use super::wire::Incoming;
@@ -51,6 +53,7 @@ struct Bridge {
     /// what it can do.
     spare: Link,
     stage: Stage,
+    services: Services,
 }
 
 /// Whether the host was told that the agent is ready.
@@ -73,6 +76,7 @@ pub(super) async fn work(session: Session, agent: AcpAgent) -> Result<(), String
         chats: BTreeMap::new(),
         spare: Link::None,
         stage: Stage::Opening,
+        services: Services::new(),
     };
     let worked = bridge.work(&mut commands).await;
     bridge.close().await;
@@ -89,6 +93,7 @@ impl Bridge {
                     Some(command) => self.command(command).await?,
                 },
                 incoming = next(self.live.as_mut()) => self.heard(incoming).await?,
+                happened = self.services.terminals.next() => self.happened(happened).await?,
                 () = until(deadline) => self.overdue().await?,
             }
         }
@@ -162,13 +167,13 @@ impl Bridge {
 
     /// Hands the message of a turn to the agent.
     async fn prompt(&mut self, address: &Uri) -> Result<(), String> {
-        let (Some(live), Some(chat)) = (&self.live, self.chats.get_mut(address)) else {
+        let (Some(live), Some(chat)) = (&mut self.live, self.chats.get_mut(address)) else {
             return Ok(());
         };
         let (Some(session), Some(turn)) = (chat.agent_session.open(), &mut chat.turn) else {
             return Ok(());
         };
-        session.mapper.begin();
+        session.mapper.begin(address, &turn.id);
         turn.prompted = Prompted::Yes;
         let resources = std::mem::take(&mut chat.resources);
         let mut blocks = prompt::blocks(&turn.message, &resources, live.senses);
@@ -198,11 +203,11 @@ impl Bridge {
             turn: turn.id.clone(),
             stop_by: None,
         });
-        if let Some(notice) = notice {
-            let notice = Told::Turn(TurnEvent::Notice(notice.into()));
-            self.tell(address, vec![notice]).await?;
-        }
-        Ok(())
+        let notices = [notice.map(str::to_owned), live.take_left_out()];
+        let notices = notices.into_iter().flatten();
+        let notices = notices.map(|notice| Told::Turn(TurnEvent::Notice(notice.into())));
+        let notices = notices.collect();
+        self.tell(address, notices).await
     }
 
     /// Tells the host what follows from what the agent sent about a chat.
@@ -244,6 +249,9 @@ impl Bridge {
                         session.options.set_mode(&mode);
                     }
                     self.tell_options(Some(address)).await?;
+                }
+                Told::Terminal(terminal, told) => {
+                    self.tell_terminal(address, terminal, told).await?;
                 }
             }
         }
@@ -287,8 +295,10 @@ impl Bridge {
     /// next message starts it again.
     async fn lose(&mut self, reason: &str) -> Result<(), String> {
         self.spare = Link::None;
+        self.services.terminals.forget();
         let chats: Vec<_> = self.chats.keys().cloned().collect();
         for address in chats {
+            self.settle(&address).await?;
             let Some(chat) = self.chats.get_mut(&address) else {
                 continue;
             };
@@ -353,6 +363,7 @@ impl Bridge {
 
     /// Ends the agent, and leaves nothing of it.
     async fn close(&mut self) {
+        self.close_terminals().await;
         let Some(live) = self.live.take() else {
             return;
         };

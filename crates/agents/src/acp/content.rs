@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use agenthost_protocol::chat::{ToolResultContent, ToolResultEmbeddedResource, ToolResultText};
 use agenthost_protocol::common::{ContentRef, FileEdit, FileEditDiffStats, FileEditSide};
+use agenthost_protocol::ids::ToolCallId;
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::uri_of;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use super::screens::Scene;
 use super::told::Teller;
 use super::wire::schema::{
     ContentBlock, Diff, EmbeddedResourceResource, ToolCallContent as Content,
@@ -22,17 +24,33 @@ const COUNTED: usize = 2_000;
 
 /// What a tool has produced.
 pub(crate) fn results(
+    call: &ToolCallId,
     content: &[Content],
-    folder: &Path,
+    scene: &Scene,
     teller: &mut Teller<'_>,
 ) -> Vec<ToolResultContent> {
-    let results = content.iter().filter_map(|content| match content {
-        Content::Content(content) => result(&content.content),
-        Content::Diff(diff) => Some(ToolResultContent::FileEdit(edit(diff, folder, teller))),
-        // Its output comes with the result, too.
-        _ => None,
+    let mut shown = Vec::new();
+    let results = content.iter().flat_map(|content| match content {
+        Content::Content(content) => result(&content.content).into_iter().collect(),
+        Content::Diff(diff) => {
+            let edit = edit(diff, &scene.folder, teller);
+            vec![ToolResultContent::FileEdit(edit)]
+        }
+        Content::Terminal(terminal) => {
+            let id = terminal.terminal_id.to_string();
+            let blocks = scene.blocks(&id);
+            shown.push(id);
+            blocks
+        }
+        // A kind that is not known yet.
+        _ => Vec::new(),
     });
-    results.collect()
+    let mut results: Vec<_> = results.collect();
+    // Some agents tell of a terminal and never say where to show it.
+    for id in scene.of_call(call).filter(|id| !shown.contains(id)) {
+        results.extend(scene.blocks(id));
+    }
+    results
 }
 
 /// Leaves only the end of a long text. Agents send what a running tool has
@@ -57,13 +75,15 @@ pub(crate) fn edits(content: &[Content], folder: &Path, teller: &mut Teller<'_>)
 }
 
 /// The text of what a tool has produced, where it is text.
-pub(crate) fn text(content: &[Content]) -> Option<String> {
-    let texts = content.iter().filter_map(|content| match content {
-        Content::Content(content) => match &content.content {
-            ContentBlock::Text(text) => Some(text.text.as_str()),
-            _ => None,
-        },
-        _ => None,
+pub(crate) fn text(results: &[ToolResultContent]) -> Option<String> {
+    let texts = results.iter().filter_map(|result| match result {
+        ToolResultContent::Text(text) => Some(text.text.as_str()),
+        ToolResultContent::EmbeddedResource(_)
+        | ToolResultContent::Resource(_)
+        | ToolResultContent::FileEdit(_)
+        | ToolResultContent::Terminal(_)
+        | ToolResultContent::Subagent(_)
+        | ToolResultContent::Unknown(_) => None,
     });
     let text = texts.collect::<Vec<_>>().join("\n");
     (!text.is_empty()).then_some(text)

@@ -12,9 +12,11 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::agent::AcpAgent;
+use super::mcp::{AcpMcpServer, Usable};
 use super::process::Process;
 use super::prompt::Senses;
 use super::replay::Purpose;
+use super::services::AcpService;
 use super::tail::Tail;
 use super::wire::{AUTHENTICATION_REQUIRED, CallError, Connection, Incoming};
 
@@ -62,6 +64,10 @@ pub(crate) struct Live {
     pub(crate) phase: Phase,
     pub(crate) senses: Senses,
     can: Can,
+    /// Servers of tools that it is to use.
+    offered: Arc<[AcpMcpServer]>,
+    /// Those of them that it can.
+    mcp: Usable,
     /// The names of the ways to sign in.
     sign_in: Vec<String>,
     /// Updates of sessions that nobody knows yet: agents talk of a session
@@ -105,12 +111,16 @@ impl Live {
             }
         };
         let version = env!("CARGO_PKG_VERSION");
+        let files = agent.services.contains(&AcpService::Files);
+        let terminals = agent.services.contains(&AcpService::Terminals);
         let params = json!({
             "protocolVersion": 1,
             "clientCapabilities": {
-                // Files and terminals are the agent's own business.
-                "fs": {"readTextFile": false, "writeTextFile": false},
-                "terminal": false,
+                "fs": {"readTextFile": files, "writeTextFile": files},
+                "terminal": terminals,
+                // What agents run themselves, they may show: these are words
+                // of several agents for how.
+                "_meta": {"terminal_output": true, "terminal_output_delta": true},
                 "session": {"notices": {}, "compaction": {}, "configOptions": {"boolean": {}}},
                 "elicitation": {"form": {}, "url": {}},
             },
@@ -125,6 +135,8 @@ impl Live {
             phase: Phase::Starting(patience()),
             senses: Senses::default(),
             can: Can::default(),
+            offered: Arc::clone(&agent.mcp_servers),
+            mcp: Usable::default(),
             sign_in: Vec::new(),
             early: Vec::new(),
         })
@@ -151,6 +163,7 @@ impl Live {
             resume: can("resume"),
         };
         self.senses = Senses::read(answer);
+        self.mcp = Usable::of(&self.offered, answer);
         let methods = answer.get("authMethods").and_then(Value::as_array);
         let names = methods.into_iter().flatten();
         let names = names.filter_map(|method| method.get("name")?.as_str());
@@ -210,7 +223,7 @@ impl Live {
         let mut folders = folders.iter();
         let mut params = Map::new();
         params.insert("cwd".to_owned(), json!(folders.next()));
-        params.insert("mcpServers".to_owned(), json!([]));
+        params.insert("mcpServers".to_owned(), json!(self.mcp.servers));
         let more: Vec<_> = folders.collect();
         if self.can.directories.is_some() && !more.is_empty() {
             params.insert("additionalDirectories".to_owned(), json!(more));
@@ -235,6 +248,15 @@ impl Live {
     pub(crate) fn cancel(&self, id: &str) {
         let params = json!({"sessionId": id});
         self.connection.tell("session/cancel", &params);
+    }
+
+    /// The servers of tools that it can't use, for people; once.
+    pub(crate) fn take_left_out(&mut self) -> Option<String> {
+        let names = std::mem::take(&mut self.mcp.left_out);
+        let names = names.join(", ");
+        (!names.is_empty()).then(|| {
+            format!("The agent can't reach servers by HTTP, and does without these: {names}.")
+        })
     }
 
     /// Keeps an update of a session that nobody knows yet.

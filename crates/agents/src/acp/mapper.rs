@@ -10,13 +10,15 @@ use agenthost_core::SessionKey;
 use agenthost_core::agent::SlashCommand;
 use agenthost_protocol::chat::{ErrorPart, ToolCallResult, ToolResultContent, ToolResultText};
 use agenthost_protocol::common::{ErrorInfo, Meta, UsageInfo};
-use agenthost_protocol::ids::{InputRequestId, ToolCallId};
+use agenthost_protocol::ids::{InputRequestId, ToolCallId, TurnId};
+use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::content;
 use super::questions::{self, Form};
+use super::screens::Scene;
 use super::told::{Teller, Told};
 use super::tools::{PermissionOption, Tools};
 use super::wire::schema::{
@@ -34,7 +36,8 @@ const PLAN: &str = "plan";
 #[derive(Debug)]
 pub(crate) struct ChatMapper {
     session: SessionKey,
-    folder: PathBuf,
+    /// Where calls happen.
+    pub(crate) scene: Scene,
     turn: Option<Turn>,
     /// Calls of the turn before: what comes of them now is late.
     past: BTreeSet<ToolCallId>,
@@ -79,15 +82,16 @@ impl ChatMapper {
     pub(crate) fn new(session: SessionKey, folder: PathBuf) -> Self {
         ChatMapper {
             session,
-            folder,
+            scene: Scene::new(folder),
             turn: None,
             past: BTreeSet::new(),
             context: None,
         }
     }
 
-    /// A turn begins.
-    pub(crate) fn begin(&mut self) {
+    /// A turn of a chat begins.
+    pub(crate) fn begin(&mut self, chat: &Uri, turn: &TurnId) {
+        self.scene.begin(chat, turn);
         self.turn = Some(Turn::default());
     }
 
@@ -152,7 +156,9 @@ impl ChatMapper {
         let call = ToolCallId::from(update.tool_call_id.to_string());
         turn.said = None;
         let mut teller = Teller::new(&self.session);
-        let asked = turn.tools.ask(update, &options, &self.folder, &mut teller);
+        let asked = turn
+            .tools
+            .ask(update, &options, &mut self.scene, &mut teller);
         asked.then_some((Permission { call, options }, teller.told))
     }
 
@@ -160,7 +166,7 @@ impl ChatMapper {
     pub(crate) fn approved(&mut self, call: &ToolCallId) -> Vec<Told> {
         let mut teller = Teller::new(&self.session);
         if let Some(turn) = &mut self.turn {
-            turn.tools.approved(call, &self.folder, &mut teller);
+            turn.tools.approved(call, &self.scene, &mut teller);
         }
         teller.told
     }
@@ -206,6 +212,7 @@ impl ChatMapper {
                 Some(failure(kind, &error.to_string()))
             }
         };
+        teller.told.extend(self.scene.close());
         self.end();
         (teller.told, error)
     }
@@ -289,7 +296,7 @@ impl ChatMapper {
         if !known {
             turn.said = None;
         }
-        turn.tools.update(call, &self.folder, teller);
+        turn.tools.update(call, &mut self.scene, teller);
     }
 
     fn plan(&mut self, update: &Value, teller: &mut Teller<'_>) {

@@ -11,13 +11,12 @@ use std::path::Path;
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatAction;
-use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::outcome::Outcome;
-use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
 use expect_test::expect_file;
 
 use super::*;
+use crate::acp::told::TerminalTold;
 use crate::mapper::TurnMapper;
 
 struct Play {
@@ -66,7 +65,8 @@ impl Play {
                 let id = format!("t{}", self.turns);
                 self.turn = TurnMapper::new(TurnId::from(id.as_str()));
                 self.chat = chat(&id);
-                self.mapper.begin();
+                let chat = Uri::from("ahp-chat:/1");
+                self.mapper.begin(&chat, &TurnId::from(id.as_str()));
             }
             "update" => {
                 let told = self.mapper.update(&json());
@@ -136,6 +136,19 @@ impl Play {
                 }
                 Told::Options(options) => writeln!(self.heard, "options {options}").unwrap(),
                 Told::Mode(mode) => writeln!(self.heard, "mode {mode}").unwrap(),
+                Told::Terminal(address, told) => {
+                    let told = match told {
+                        TerminalTold::Opened { title, cwd, call } => {
+                            let cwd = cwd.map(|cwd| cwd.to_string()).unwrap_or_default();
+                            format!("opened {title:?} in {cwd} for {call}")
+                        }
+                        TerminalTold::Claimed(call) => format!("is for {call}"),
+                        TerminalTold::Action(action) => {
+                            wire::to_json(&Action::Terminal(*action)).to_string()
+                        }
+                    };
+                    writeln!(self.heard, "terminal {address} {told}").unwrap();
+                }
             }
         }
     }
@@ -202,4 +215,5 @@ plays! {
     what_is_unknown_is_dropped
     sessions_have_titles_commands_modes_and_usage
     forms_are_questions
+    terminals_of_an_agent_can_be_watched
 }

@@ -215,7 +215,8 @@ impl Drop for Process {
     }
 }
 
-fn environment(launch: &AcpLaunch) -> Vec<(OsString, OsString)> {
+/// What an agent finds in its environment, and so does what is run for it.
+pub(crate) fn environment(launch: &AcpLaunch) -> Vec<(OsString, OsString)> {
     let shared = |name: &OsString| {
         let name = name.to_str().unwrap_or_default();
         let family = |family: &&str| name.starts_with(family);
@@ -230,14 +231,18 @@ fn environment(launch: &AcpLaunch) -> Vec<(OsString, OsString)> {
             .is_none_or(|name| !named.contains(&name.to_owned()))
     });
     for (name, value) in &launch.environment {
-        let value = match value.strip_prefix('$') {
-            Some(reference) => std::env::var_os(reference),
-            None => Some(value.into()),
-        };
         // What the host does not have, it can't give.
-        all.extend(value.map(|value| (name.into(), value)));
+        all.extend(resolve(value).map(|value| (name.into(), value)));
     }
     all
+}
+
+/// A value, or what the host has under the name that it refers to.
+pub(crate) fn resolve(value: &str) -> Option<OsString> {
+    match value.strip_prefix('$') {
+        Some(reference) => std::env::var_os(reference),
+        None => Some(value.into()),
+    }
 }
 
 #[cfg(test)]

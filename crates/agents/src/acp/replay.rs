@@ -5,7 +5,9 @@
 //! it does not know, all of it becomes turns.
 
 use agenthost_protocol::chat::Turn;
+use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::list::List;
+use agenthost_protocol::uri::Uri;
 use serde_json::Value;
 
 use super::mapper::ChatMapper;
@@ -26,7 +28,10 @@ pub(crate) struct Replay {
     /// What the agent calls its session.
     pub(crate) id: String,
     pub(crate) purpose: Purpose,
+    chat: Uri,
     mapper: ChatMapper,
+    /// How many turns have begun.
+    begun: usize,
     turns: Vec<Replayed>,
     /// How much is told in them.
     told: usize,
@@ -44,21 +49,35 @@ pub(crate) enum Purpose {
 }
 
 /// A turn, as the agent remembers it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Replayed {
+    /// A name for it.
+    pub(crate) id: TurnId,
     /// What the user said.
     pub(crate) said: String,
     /// What came of it.
     pub(crate) told: Vec<Told>,
 }
 
+impl Replayed {
+    fn new(id: TurnId) -> Self {
+        Replayed {
+            id,
+            said: String::new(),
+            told: Vec::new(),
+        }
+    }
+}
+
 impl Replay {
     /// Nothing was told yet.
-    pub(crate) fn new(id: String, purpose: Purpose, mapper: ChatMapper) -> Self {
+    pub(crate) fn new(id: String, purpose: Purpose, chat: Uri, mapper: ChatMapper) -> Self {
         Replay {
             id,
             purpose,
+            chat,
             mapper,
+            begun: 0,
             turns: Vec::new(),
             told: 0,
             about: Vec::new(),
@@ -74,7 +93,7 @@ impl Replay {
         }
         let told = self.mapper.update(update);
         let (turn, about) = told.into_iter().partition(|told| match told {
-            Told::Keep(_) | Told::Turn(_) => true,
+            Told::Keep(_) | Told::Turn(_) | Told::Terminal(..) => true,
             Told::Title(_) | Told::Commands(_) | Told::Options(_) | Told::Mode(_) => false,
         });
         self.about.extend::<Vec<_>>(about);
@@ -97,9 +116,11 @@ impl Replay {
             if self.turns.len() >= TURNS {
                 self.turns.remove(0);
             }
-            self.turns.push(Replayed::default());
+            self.begun += 1;
+            let id = TurnId::from(format!("adopted-{}", self.begun));
             self.mapper.end();
-            self.mapper.begin();
+            self.mapper.begin(&self.chat, &id);
+            self.turns.push(Replayed::new(id));
         }
         let text = update.pointer("/content/text").and_then(Value::as_str);
         if let (Some(text), Some(last)) = (text, self.turns.last_mut()) {

@@ -3,6 +3,9 @@
 use agenthost_core::agent::SlashCommand;
 use agenthost_core::{ContentAddress, SessionKey};
 use agenthost_protocol::common::ContentRef;
+use agenthost_protocol::ids::ToolCallId;
+use agenthost_protocol::terminal::TerminalAction;
+use agenthost_protocol::uri::Uri;
 use serde_json::Value;
 
 use crate::mapper::TurnEvent;
@@ -22,6 +25,26 @@ pub(crate) enum Told {
     Options(Value),
     /// It works in another mode.
     Mode(String),
+    /// Something about a terminal that a call shows, by its address.
+    Terminal(Uri, TerminalTold),
+}
+
+/// Something about a terminal.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum TerminalTold {
+    /// It can be watched from now on; the agent itself runs it.
+    Opened {
+        /// Its title.
+        title: String,
+        /// Where it is.
+        cwd: Option<Uri>,
+        /// The call that shows it.
+        call: ToolCallId,
+    },
+    /// It is known which call it is for.
+    Claimed(ToolCallId),
+    /// Something happened in it.
+    Action(Box<TerminalAction>),
 }
 
 /// Content to keep.

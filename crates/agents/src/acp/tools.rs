@@ -6,7 +6,6 @@
 //! are told.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use agenthost_protocol::chat::{
     ConfirmationOption, ConfirmationOptionKind, ToolCallQuestion, ToolCallResult,
@@ -18,6 +17,7 @@ use agenthost_protocol::wire::Object;
 use serde_json::{Value, json};
 
 use super::content;
+use super::screens::{Remarks, Scene};
 use super::told::Teller;
 use super::wire::schema::{
     ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolKind,
@@ -110,8 +110,8 @@ impl Tools {
     /// Something about a call: that it is there, or more about it.
     pub(crate) fn update(
         &mut self,
-        update: ToolCallUpdate,
-        folder: &Path,
+        mut update: ToolCallUpdate,
+        scene: &mut Scene,
         teller: &mut Teller<'_>,
     ) {
         let id = ToolCallId::from(update.tool_call_id.to_string());
@@ -121,10 +121,13 @@ impl Tools {
         }
         let status = update.fields.status;
         let first = call.step == Step::New;
-        let changed = call.merge(update);
+        let remarks = Remarks::take(&mut update);
+        let alive = remarks.show_life();
+        let produced = call.merge(update);
         if first {
             call.see(&id, teller);
         }
+        let changed = scene.show(&id, &call.title(), remarks, teller) || produced;
         let ended = match status {
             Some(ToolCallStatus::Completed) => Some(Ended::Well),
             Some(ToolCallStatus::Failed) => Some(Ended::Badly),
@@ -133,27 +136,28 @@ impl Tools {
         let begins = match status {
             Some(ToolCallStatus::Pending) => false,
             // Some agents never say how far a call is.
-            None => (first && call.input.is_some()) || changed,
+            None => (first && call.input.is_some()) || changed || alive,
             Some(_) => true,
         };
+        let waited = call.step == Step::Coming && begins && !call.content.is_empty();
         if call.step == Step::Coming && begins {
             call.run(&id, teller);
         } else if call.step == Step::Coming {
             call.tell_input(&id, teller);
         }
         if let Some(ended) = ended {
-            call.end(&id, ended, folder, teller);
-        } else if call.step == Step::Running && changed {
-            call.tell_content(&id, folder, teller);
+            call.end(&id, ended, scene, teller);
+        } else if call.step == Step::Running && (changed || waited) {
+            call.tell_content(&id, scene, teller);
         }
     }
 
     /// A question about a call; says whether it can be asked.
     pub(crate) fn ask(
         &mut self,
-        update: ToolCallUpdate,
+        mut update: ToolCallUpdate,
         options: &[PermissionOption],
-        folder: &Path,
+        scene: &mut Scene,
         teller: &mut Teller<'_>,
     ) -> bool {
         let id = ToolCallId::from(update.tool_call_id.to_string());
@@ -162,12 +166,14 @@ impl Tools {
             return false;
         }
         let first = call.step == Step::New;
+        let remarks = Remarks::take(&mut update);
         call.merge(update);
         if first {
             call.see(&id, teller);
         }
+        scene.show(&id, &call.title(), remarks, teller);
         call.step = Step::Asking;
-        let edits = content::edits(&call.content, folder, teller);
+        let edits = content::edits(&call.content, &scene.folder, teller);
         let question = ToolCallQuestion {
             confirmation_title: Some(call.title().into()),
             risk_assessment: None,
@@ -193,13 +199,13 @@ impl Tools {
 
     /// Somebody agreed to a call. What it had produced before it asked is told
     /// again: the question took it away.
-    pub(crate) fn approved(&mut self, id: &ToolCallId, folder: &Path, teller: &mut Teller<'_>) {
+    pub(crate) fn approved(&mut self, id: &ToolCallId, scene: &Scene, teller: &mut Teller<'_>) {
         if let Some(call) = self.calls.get_mut(id)
             && call.step == Step::Asking
         {
             call.step = Step::Running;
             if !call.content.is_empty() {
-                call.tell_content(id, folder, teller);
+                call.tell_content(id, scene, teller);
             }
         }
     }
@@ -326,23 +332,26 @@ impl Call {
         })));
     }
 
-    fn tell_content(&self, id: &ToolCallId, folder: &Path, teller: &mut Teller<'_>) {
-        let mut results = content::results(&self.content, folder, teller);
+    fn tell_content(&self, id: &ToolCallId, scene: &Scene, teller: &mut Teller<'_>) {
+        let mut results = content::results(id, &self.content, scene, teller);
         results.iter_mut().for_each(content::cut_back);
         teller.turn(TurnEvent::ToolContent(id.clone(), results));
     }
 
-    fn end(&mut self, id: &ToolCallId, ended: Ended, folder: &Path, teller: &mut Teller<'_>) {
+    fn end(&mut self, id: &ToolCallId, ended: Ended, scene: &mut Scene, teller: &mut Teller<'_>) {
         self.step = Step::Over;
         let success = ended == Ended::Well;
-        let mut results = content::results(&self.content, folder, teller);
         let output = self.output.as_ref().and_then(output_text);
+        let code = |output: &Value| output.get("exit_code")?.as_i64();
+        let code = self.output.as_ref().and_then(code);
+        scene.call_ended(id, output.as_deref(), code, teller);
+        let mut results = content::results(id, &self.content, scene, teller);
         if let (true, Some(text)) = (results.is_empty(), &output) {
             let text = text.clone();
             results.push(ToolResultContent::Text(ToolResultText { text }));
         }
         let error = (!success).then(|| {
-            let said = content::text(&self.content).or(output);
+            let said = content::text(&results).or(output);
             let said = said.unwrap_or_else(|| "it failed".to_owned());
             json!({ "message": said.chars().take(500).collect::<String>() })
         });

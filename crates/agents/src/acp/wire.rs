@@ -11,8 +11,8 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol::{
-    Client, Error, Lines, UntypedMessage, is_connection_terminated, is_incoming_transport_closed,
-    v1,
+    Client, Error, ErrorCode, Lines, UntypedMessage, is_connection_terminated,
+    is_incoming_transport_closed, v1,
 };
 use futures_util::{sink, stream};
 use serde::Serialize;
@@ -24,6 +24,7 @@ use tokio::task::JoinSet;
 pub(crate) use agent_client_protocol::v1::schema;
 
 use super::lines::{LONGEST, LineReader};
+use super::services::{ServiceError, ServiceRequest};
 use super::tail::Tail;
 
 /// What waits to be dealt with. When there is more, the agent's messages wait
@@ -46,6 +47,8 @@ pub(crate) enum Incoming<T> {
     Permission(Object, Reply),
     /// It wants to know something.
     Elicitation(Object, Reply),
+    /// It wants something done for it.
+    Service(ServiceRequest, Object, Reply),
     /// The answer to what it was asked.
     Answer(T, Result<Value, CallError>),
     /// It is gone; why, if it was not by its own will.
@@ -65,6 +68,18 @@ impl Reply {
     pub(crate) fn send(self, answer: &impl Serialize) {
         let answer = serde_json::to_value(answer).unwrap_or_default();
         self.0.respond(answer).unwrap_or_default();
+    }
+
+    /// Answers with what was done, or why it was not.
+    pub(crate) fn settle(self, done: Result<Value, ServiceError>) {
+        match done {
+            Ok(answer) => self.send(&answer),
+            Err(error) => {
+                let refusal = Error::new(error.code(), error.to_string()).data(error.data());
+                // An agent that is gone needs no answer.
+                self.0.respond_with_error(refusal).unwrap_or_default();
+            }
+        }
     }
 }
 
@@ -211,8 +226,11 @@ const UPDATE: &str = "session/update";
 const PERMISSION: &str = "session/request_permission";
 const ELICITATION: &str = "elicitation/create";
 
-/// What takes up room until it was dealt with; the rest is answered at once.
-const ROOMY: &[&str] = &[UPDATE, PERMISSION, ELICITATION];
+/// Whether a message takes up room until it was dealt with; the rest is
+/// answered at once.
+fn is_roomy(method: &str) -> bool {
+    [UPDATE, PERMISSION, ELICITATION].contains(&method) || ServiceRequest::named(method).is_some()
+}
 
 type Opened = tokio::sync::oneshot::Sender<v1::ConnectionTo<agent_client_protocol::Agent>>;
 
@@ -232,11 +250,7 @@ async fn carry<T: std::fmt::Debug + Send + 'static>(
         match from.next().await {
             Ok(line) => {
                 let line = line?;
-                if line
-                    .method
-                    .as_deref()
-                    .is_some_and(|method| ROOMY.contains(&method))
-                {
+                if line.method.as_deref().is_some_and(is_roomy) {
                     room.take(line.text.len()).await;
                 }
                 Some((Ok(line.text), (from, room, why)))
@@ -265,9 +279,12 @@ async fn carry<T: std::fmt::Debug + Send + 'static>(
                 let question = match method.as_str() {
                     PERMISSION => Incoming::Permission(params, reply),
                     ELICITATION => Incoming::Elicitation(params, reply),
-                    _ => {
-                        return reply.0.respond_with_error(Error::method_not_found());
-                    }
+                    other => match ServiceRequest::named(other) {
+                        Some(request) => Incoming::Service(request, params, reply),
+                        None => {
+                            return reply.0.respond_with_error(Error::method_not_found());
+                        }
+                    },
                 };
                 // Nobody listens any more; the agent hears that soon.
                 for_requests.send(question).await.unwrap_or_default();
@@ -300,7 +317,11 @@ async fn carry<T: std::fmt::Debug + Send + 'static>(
         })
         .await;
     let read = why.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let reason = read.or_else(|| ended.err().map(|error| error.message));
+    // That its input is closed says no more than that it is gone.
+    let said = ended
+        .err()
+        .filter(|error| error.code != ErrorCode::INTERNAL_ERROR);
+    let reason = read.or_else(|| said.map(|error| error.message));
     // Nobody waits for it any more.
     sender
         .send(Incoming::Closed(reason))

@@ -133,6 +133,7 @@ impl Runner<'_> {
                         TerminalEvent::Exited(TerminalEnd {
                             whole: None,
                             exit_code: code.parse().ok(),
+                            signal: None,
                             preview: (!text.is_empty()).then(|| text.to_owned()),
                             truncated: false,
                         })

@@ -1,6 +1,7 @@
 //! What is in a file, and what it is.
 
 use std::io::Read;
+use std::path::PathBuf;
 
 use agenthost_core::{Access, Root};
 use agenthost_protocol::number::Millis;
@@ -9,12 +10,13 @@ use agenthost_protocol::resource::{
     ResourceReadResult, ResourceResolveParams, ResourceResolveResult, ResourceType,
 };
 use agenthost_protocol::timestamp::Timestamp;
+use agenthost_protocol::uri::Uri;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cap_std::fs::{Metadata, MetadataExt};
 
 use super::place::{Place, etag, kind};
-use super::{FileError, Files, LARGEST};
+use super::{FileError, Files, LARGEST, find_place};
 
 /// Most entries of a directory in one answer.
 const ENTRIES: usize = 50_000;
@@ -33,6 +35,37 @@ impl Files {
         let place = Place::find(roots, &params.uri, Access::Read)?;
         let bytes = contents(&place)?;
         Ok(encode(bytes, params.encoding))
+    }
+
+    /// The text of a file, for who can do nothing with other bytes.
+    ///
+    /// # Errors
+    ///
+    /// If it may not be read, is no text, or is too large for one message.
+    pub fn read_text(&self, roots: &[Root], uri: &Uri) -> Result<String, FileError> {
+        let place = Place::find(roots, uri, Access::Read)?;
+        String::from_utf8(contents(&place)?).map_err(|_| FileError::Kind {
+            uri: uri.clone(),
+            found: "binary",
+            expected: "text",
+        })
+    }
+
+    /// Where a directory really is, for who wants to work in it.
+    ///
+    /// # Errors
+    ///
+    /// If it may not be used, is no directory, or is not there.
+    pub fn directory(&self, roots: &[Root], uri: &Uri) -> Result<PathBuf, FileError> {
+        let (path, metadata) = find_place(roots, uri, Access::Read)?;
+        if metadata.is_dir() {
+            return Ok(path);
+        }
+        Err(FileError::Kind {
+            uri: uri.clone(),
+            found: kind(&metadata),
+            expected: "a directory",
+        })
     }
 
     /// What is in a directory, by name (RES-6).

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use agenthost_core::{Access, Root};
 use agenthost_protocol::resource::{ContentEncoding, ResourceWriteMode, ResourceWriteParams};
@@ -65,6 +66,11 @@ impl Files {
                 return Err(FileError::Exists(params.uri.clone()));
             }
             place.expect_file(metadata)?;
+            // Putting another file in its place would work all the same, but
+            // somebody did not want it changed.
+            if metadata.permissions().readonly() {
+                return Err(FileError::Forbidden(params.uri.clone()));
+            }
             let real = place.dir.canonicalize(place.target());
             place.path = real.map_err(|error| place.failed(Access::Write, &error))?;
         }
@@ -161,10 +167,13 @@ fn replace(place: &Place, content: &[u8], before: Option<&Metadata>) -> Result<(
     })
 }
 
-/// A name beside a file that nobody uses.
+/// A name beside a file that nobody uses: others in this process may be
+/// writing the same file, each with a [`Files`] of their own.
 fn aside(path: &Path) -> Option<PathBuf> {
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
     let name = path.file_name()?.to_str()?;
     let short: String = name.chars().take(100).collect();
     let process = std::process::id();
-    Some(path.with_file_name(format!(".{short}.{process}.agenthost")))
+    Some(path.with_file_name(format!(".{short}.{process}-{number}.agenthost")))
 }

@@ -20,19 +20,22 @@ pub(super) struct Life {
 }
 
 /// How a program ended.
-#[derive(Debug, Clone, Copy)]
-struct End {
+#[derive(Debug, Clone, Default)]
+pub(super) struct End {
     /// None if it was killed.
-    exit_code: Option<i64>,
+    pub(super) exit_code: Option<i64>,
+    /// What killed it.
+    pub(super) signal: Option<String>,
 }
 
 impl Life {
     /// The program has ended, and its number may be somebody else's from now
     /// on.
     pub(super) fn end(&self, status: Option<ExitStatus>) {
-        let by_itself = status.filter(|status| status.signal().is_none());
+        let signal = status.as_ref().and_then(ExitStatus::signal).map(name);
+        let by_itself = status.filter(|_| signal.is_none());
         let exit_code = by_itself.map(|status| i64::from(status.exit_code()));
-        *self.lock() = Some(End { exit_code });
+        *self.lock() = Some(End { exit_code, signal });
         self.ended.notify_all();
     }
 
@@ -40,12 +43,12 @@ impl Life {
         self.lock().is_some()
     }
 
-    /// Waits for the end, however long it takes. Its exit code, if it has one.
-    pub(super) fn exit_code(&self) -> Option<i64> {
+    /// Waits for the end, however long it takes.
+    pub(super) fn wait_for_end(&self) -> End {
         let running = |end: &mut Option<End>| end.is_none();
         let end = self.ended.wait_while(self.lock(), running);
         let end = end.unwrap_or_else(PoisonError::into_inner);
-        end.and_then(|end| end.exit_code)
+        end.clone().unwrap_or_default()
     }
 
     /// Waits for the end, but not for longer than this.
@@ -81,7 +84,7 @@ impl Session {
     pub(super) fn new(leader: Pid, program: &Program) -> Self {
         let (polite, keeps_leftovers) = match program {
             Program::Shell(_) => (Signal::SIGHUP, true),
-            Program::Command(_) => (Signal::SIGTERM, false),
+            Program::Command(_) | Program::Run(_) => (Signal::SIGTERM, false),
         };
         Session {
             leader,
@@ -191,4 +194,23 @@ fn group_and_session(process: &Path) -> Option<(Pid, Pid)> {
     let mut fields = fields.split_whitespace().skip(2);
     let mut next = || fields.next()?.parse().ok().map(Pid::from_raw);
     Some((next()?, next()?))
+}
+
+/// What programs call a signal that is told in the words of the system.
+fn name(words: &str) -> String {
+    let name = match words {
+        "Hangup" => "SIGHUP",
+        "Interrupt" => "SIGINT",
+        "Quit" => "SIGQUIT",
+        "Illegal instruction" => "SIGILL",
+        "Aborted" => "SIGABRT",
+        "Bus error" => "SIGBUS",
+        "Floating point exception" => "SIGFPE",
+        "Killed" => "SIGKILL",
+        "Segmentation fault" => "SIGSEGV",
+        "Broken pipe" => "SIGPIPE",
+        "Terminated" => "SIGTERM",
+        other => other,
+    };
+    name.to_owned()
 }

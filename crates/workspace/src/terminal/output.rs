@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use agenthost_core::{TerminalEnd, TerminalEvent};
 use filedescriptor::{Error, FileDescriptor, POLLERR, POLLHUP, POLLIN, poll, pollfd};
 
-use super::ending::Life;
+use super::ending::{End, Life};
 use super::plain::Tail;
 use super::program::{Integration, Program};
 use super::sequences::Sequences;
@@ -91,8 +91,8 @@ impl Output {
             tell(event);
         }
         // The program may have closed its terminal and run on.
-        let exit_code = self.life.exit_code();
-        tell(TerminalEvent::Exited(flow.finish(exit_code)));
+        let end = self.life.wait_for_end();
+        tell(TerminalEvent::Exited(flow.finish(end)));
     }
 
     /// Reads what is there. Says whether there can be more.
@@ -158,7 +158,7 @@ impl Flow {
     fn new(program: &Program, keep: Option<KeepOutput>) -> Self {
         match program {
             Program::Shell(_) => Flow::Shell,
-            Program::Command(_) => Flow::Command {
+            Program::Command(_) | Program::Run(_) => Flow::Command {
                 announced: Instant::now(),
                 sent: 0,
                 tail: Tail::new(TAIL),
@@ -191,10 +191,12 @@ impl Flow {
         }
     }
 
-    fn finish(self, exit_code: Option<i64>) -> TerminalEnd {
+    fn finish(self, end: End) -> TerminalEnd {
+        let End { exit_code, signal } = end;
         match self {
             Flow::Shell => TerminalEnd {
                 exit_code,
+                signal,
                 ..TerminalEnd::default()
             },
             Flow::Command { tail, whole, .. } => {
@@ -202,6 +204,7 @@ impl Flow {
                 let whole = whole.filter(|_| truncated);
                 TerminalEnd {
                     exit_code,
+                    signal,
                     preview: Some(preview),
                     truncated,
                     whole: whole.and_then(|whole| whole.finish().ok()),

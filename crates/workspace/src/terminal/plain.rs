@@ -141,6 +141,13 @@ impl Tail {
         self.truncated |= cut(&mut self.plain.line, self.most);
     }
 
+    /// The end of what there is by now, and whether it is not all.
+    pub fn so_far(&self) -> (String, bool) {
+        let mut text = format!("{}{}", self.text, self.plain.line);
+        let cut = cut(&mut text, self.most);
+        (text, self.truncated || cut)
+    }
+
     /// The end of it all, and whether it is not all.
     pub fn finish(mut self) -> (String, bool) {
         self.text.push_str(&self.plain.finish());
@@ -197,6 +204,7 @@ mod tests {
         let mut tail = Tail::new(10);
         tail.push("0123\r\n4567\r\n");
         tail.push("\u{1b}[1m89");
+        assert_eq!(tail.so_far(), ("23\n4567\n89".to_owned(), true));
         assert_eq!(tail.finish(), ("23\n4567\n89".to_owned(), true));
         let mut tail = Tail::new(10);
         tail.push("all\n");

@@ -24,6 +24,30 @@ pub enum Program {
     /// One command line, by `sh -c`, with nothing that waits for a reader
     /// between it and its output.
     Command(CommandLine),
+    /// One program, that an agent chose.
+    Run(Run),
+}
+
+/// A program with its arguments and all of its environment. It gets nothing
+/// of what the host has in its own: agents are not to see that.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Run {
+    /// The program.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// What it finds in its environment, besides what says which terminal it is in.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// Shows how much, not what: both may have secrets in them.
+impl std::fmt::Debug for Run {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run")
+            .field("arguments", &self.arguments.len())
+            .field("environment", &self.environment.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// Which shell, and how it starts.
@@ -68,6 +92,7 @@ impl Prepared {
         let mut prepared = match program {
             Program::Shell(shell) => Self::shell(shell),
             Program::Command(line) => Self::command(&line.0),
+            Program::Run(run) => Self::run(run),
         };
         prepared.command.env("TERM", "xterm-256color");
         prepared.command.env("COLORTERM", "truecolor");
@@ -77,6 +102,21 @@ impl Prepared {
     fn command(line: &str) -> Self {
         let mut command = CommandBuilder::new("sh");
         command.args(["-c", line]);
+        Self::without_reader(command)
+    }
+
+    fn run(run: &Run) -> Self {
+        let mut command = CommandBuilder::new(&run.program);
+        command.args(&run.arguments);
+        command.env_clear();
+        for (name, value) in &run.environment {
+            command.env(name, value);
+        }
+        Self::without_reader(command)
+    }
+
+    /// Nothing is to wait for somebody who reads page by page.
+    fn without_reader(mut command: CommandBuilder) -> Self {
         command.env("PAGER", "cat");
         command.env("GIT_PAGER", "cat");
         Prepared {

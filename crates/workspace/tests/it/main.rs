@@ -12,6 +12,7 @@ mod contents;
 mod escape;
 mod files;
 mod find;
+mod for_agents;
 mod shells;
 mod terminal;
 mod watch;

@@ -1,7 +1,5 @@
 //! What the host wants.
 
-use std::time::Duration;
-
 use agenthost_core::agent::AgentCommand;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
@@ -13,8 +11,12 @@ use super::{Bridge, Chat, Link, Running, set};
 use crate::acp::chat::Verdict;
 use crate::acp::mapper::failure;
 
-/// How long an agent may take to stop when it is told to.
-const STOP: Duration = Duration::from_secs(10);
+/// Whether there was something to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stopped {
+    Something,
+    Nothing,
+}
 
 impl Bridge {
     pub(super) async fn command(&mut self, command: AgentCommand) -> Result<(), String> {
@@ -54,10 +56,10 @@ impl Bridge {
                 }
                 self.advance(&chat).await
             }
-            AgentCommand::Cancel { chat, turn } => {
-                self.cancel(&chat, Some(&turn));
-                Ok(())
-            }
+            AgentCommand::Cancel { chat, turn } => match self.cancel(&chat, Some(&turn)) {
+                Stopped::Something => self.settle(&chat).await,
+                Stopped::Nothing => Ok(()),
+            },
             AgentCommand::Decide {
                 chat,
                 turn,
@@ -114,6 +116,8 @@ impl Bridge {
             }
             AgentCommand::CloseChat { chat } => {
                 self.cancel(&chat, None);
+                self.services.terminals.end(|claim| claim.chat == chat);
+                self.settle(&chat).await?;
                 if let Some(mut chat) = self.chats.remove(&chat) {
                     self.let_go(&mut chat);
                 }
@@ -122,6 +126,7 @@ impl Bridge {
             // Agents can't forget a part of what was said, only all of it.
             AgentCommand::Rewind { chat, .. } => {
                 self.cancel(&chat, None);
+                self.settle(&chat).await?;
                 if let Some(mut place) = self.chats.remove(&chat) {
                     self.let_go(&mut place);
                     place.noted = None;
@@ -136,17 +141,23 @@ impl Bridge {
                 let error = Some(failure("notResumable", reason));
                 Ok(self.events.end(&chat, &turn, error).await?)
             }
-            // It has no tools of clients and no terminals of the host, and can't
-            // be talked to while it works: what it is not told of, stays.
+            AgentCommand::UseTerminal {
+                terminal, command, ..
+            } => {
+                self.services.terminals.apply(&terminal, command);
+                Ok(())
+            }
+            // It has no tools of clients, and can't be talked to while it works:
+            // what it is not told of, stays.
             AgentCommand::ToolCompleted { .. }
             | AgentCommand::ClientTools { .. }
             | AgentCommand::Steer { .. }
-            | AgentCommand::UseTerminal { .. }
             | AgentCommand::Close => Ok(()),
         }
     }
 
     fn use_folders(&mut self, directories: &[Uri]) -> Result<(), String> {
+        self.services.grant(directories);
         let folders: Option<Vec<_>> = directories.iter().map(path_of).collect();
         self.folders = folders.ok_or("the folder of this session is not on this machine")?;
         if self.folders.is_empty() {
@@ -157,13 +168,13 @@ impl Bridge {
     }
 
     /// Stops the turn of a chat: the one that is named, or any.
-    fn cancel(&mut self, chat: &Uri, turn: Option<&TurnId>) {
-        let Some(chat) = self.chats.get_mut(chat) else {
-            return;
+    fn cancel(&mut self, address: &Uri, turn: Option<&TurnId>) -> Stopped {
+        let Some(chat) = self.chats.get_mut(address) else {
+            return Stopped::Nothing;
         };
         let meant = |running: &mut Running| turn.is_none_or(|turn| running.id == *turn);
         let Some(running) = chat.turn.take_if(meant) else {
-            return;
+            return Stopped::Nothing;
         };
         if let (Some(live), Link::Open(session), Some(flight)) =
             (&self.live, &mut chat.agent_session, &mut chat.in_flight)
@@ -171,9 +182,13 @@ impl Bridge {
         {
             live.cancel(&session.id);
             session.mapper.end();
-            flight.stop_by = Some(Instant::now() + STOP);
+            flight.stop_by = Some(Instant::now() + self.agent.patience);
         }
+        let turn = Some(&running.id);
+        let terminals = &mut self.services.terminals;
+        terminals.end(|claim| claim.turn_id.as_ref() == turn && claim.chat == *address);
         running.give_up();
+        Stopped::Something
     }
 
     /// Lets go of the agent session of a chat.

@@ -13,7 +13,7 @@ use crate::acp::replay::Replay;
 use crate::acp::wire::{CallError, Object, Reply};
 
 /// Whose an agent session is.
-enum Owner {
+pub(super) enum Owner {
     Chat(Uri),
     Spare,
 }
@@ -24,6 +24,7 @@ impl Bridge {
             Incoming::Update(params) => self.update(&params).await,
             Incoming::Permission(params, reply) => self.permission(&params, reply).await,
             Incoming::Elicitation(params, reply) => self.question(&params, reply).await,
+            Incoming::Service(request, params, reply) => self.serve(request, params, reply).await,
             Incoming::Answer(call, answer) => self.answered(call, answer).await,
             Incoming::Closed(reason) => self.closed(reason).await,
         }
@@ -81,7 +82,7 @@ impl Bridge {
                     self.tell_options(chat).await?;
                 }
                 // Nothing was said in it yet.
-                Told::Keep(_) | Told::Turn(_) | Told::Title(_) => {}
+                Told::Keep(_) | Told::Turn(_) | Told::Title(_) | Told::Terminal(..) => {}
             }
         }
         Ok(())
@@ -365,7 +366,7 @@ impl Bridge {
         self.lose(&words).await
     }
 
-    fn owner(&self, id: &str) -> Option<Owner> {
+    pub(super) fn owner(&self, id: &str) -> Option<Owner> {
         let spare = matches!(&self.spare, Link::Open(session) if session.id == id);
         let chat = || self.chat_of(id).map(Owner::Chat);
         spare.then_some(Owner::Spare).or_else(chat)
@@ -381,7 +382,7 @@ impl Bridge {
         replays.find(|replay| replay.id == id)
     }
 
-    fn chat_of(&self, id: &str) -> Option<Uri> {
+    pub(super) fn chat_of(&self, id: &str) -> Option<Uri> {
         let mut chats = self.chats.iter();
         let found = chats.find(
             |(_, chat)| matches!(&chat.agent_session, Link::Open(session) if session.id == id),
@@ -390,6 +391,6 @@ impl Bridge {
     }
 }
 
-fn session_of(params: &Object) -> Option<&str> {
+pub(super) fn session_of(params: &Object) -> Option<&str> {
     params.get("sessionId").and_then(Value::as_str)
 }

@@ -3,7 +3,6 @@
 use agenthost_core::agent::{AdoptedTurn, AgentEvent, ChatContext};
 use agenthost_core::uris;
 use agenthost_protocol::chat::Message;
-use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 use serde_json::Value;
@@ -75,7 +74,7 @@ impl Bridge {
         let Some(by) = live.take_up(address, &id, purpose, &self.folders) else {
             return false;
         };
-        let replay = Replay::new(id, purpose, ChatMapper::new(key, folder));
+        let replay = Replay::new(id, purpose, address.clone(), ChatMapper::new(key, folder));
         chat.agent_session = Link::TakingUp(by, Box::new(replay));
         true
     }
@@ -152,8 +151,8 @@ impl Bridge {
 
     async fn adopt(&mut self, chat: &Uri, turns: Vec<Replayed>) -> Result<(), String> {
         let mut adopted = Vec::new();
-        for (number, turn) in turns.into_iter().enumerate() {
-            let id = TurnId::from(format!("adopted-{}", number + 1));
+        for turn in turns {
+            let id = turn.id;
             let mut mapper = TurnMapper::new(id.clone());
             let mut actions = Vec::new();
             for told in turn.told {
@@ -162,6 +161,9 @@ impl Bridge {
                     Told::Keep(kept) => {
                         let kept = self.events.keep(kept.name, kept.bytes).await;
                         kept.map_err(|error| error.to_string())?;
+                    }
+                    Told::Terminal(terminal, told) => {
+                        self.tell_terminal(chat, terminal, told).await?;
                     }
                     Told::Title(_) | Told::Commands(_) | Told::Options(_) | Told::Mode(_) => {}
                 }

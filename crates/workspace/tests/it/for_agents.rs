@@ -1,0 +1,106 @@
+//! What agents use besides clients: text, folders to work in, and programs
+//! with an environment of their own.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use agenthost_workspace::{FileError, Files, Program, Run};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::bench::Bench;
+use crate::files::Disk;
+
+#[test]
+fn only_text_is_read_as_text() {
+    let disk = Disk::new();
+    fs::write(disk.path("text"), "grüße").unwrap();
+    fs::write(disk.path("bytes"), [0xff, 0xfe]).unwrap();
+    let read = |name: &str| disk.files.read_text(&disk.roots, &disk.uri(name));
+    assert_eq!(read("text").unwrap(), "grüße");
+    let refused = read("bytes").unwrap_err().to_string();
+    assert!(refused.ends_with("is binary, not text"), "{refused}");
+    assert!(matches!(read("nothing"), Err(FileError::NotFound(_))));
+}
+
+/// SEC-2: a folder to work in is one that was granted, by its real name.
+#[test]
+fn a_folder_to_work_in_is_inside() {
+    let disk = Disk::new();
+    fs::create_dir(disk.path("sub")).unwrap();
+    fs::write(disk.path("file"), "").unwrap();
+    symlink("sub", disk.path("link")).unwrap();
+    symlink(disk.outside.path(), disk.path("out")).unwrap();
+    let directory = |name: &str| disk.files.directory(&disk.roots, &disk.uri(name));
+    let real = fs::canonicalize(disk.path("sub")).unwrap();
+    assert_eq!(directory("sub").unwrap(), real);
+    assert_eq!(directory("link").unwrap(), real);
+    assert!(directory("").is_ok());
+    assert!(matches!(directory("out"), Err(FileError::Denied { .. })));
+    assert!(matches!(directory("file"), Err(FileError::Kind { .. })));
+    assert!(matches!(directory("none"), Err(FileError::NotFound(_))));
+}
+
+#[test]
+fn what_is_not_to_be_changed_is_not() {
+    let disk = Disk::new();
+    let path = disk.path("fixed");
+    fs::write(&path, "old").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    for more in [json!({}), json!({"mode": "append"})] {
+        let refused = disk.write(&disk.uri("fixed"), more);
+        assert!(
+            matches!(refused, Err(FileError::Forbidden(_))),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+}
+
+/// Writers that know nothing of each other do not stand in each other's way.
+#[test]
+fn many_write_the_same_file() {
+    let disk = Disk::new();
+    let (uri, roots) = (disk.uri("file"), &disk.roots);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let files = Files::default();
+                let wanted = json!({"uri": uri, "data": "new", "encoding": "utf-8"});
+                for _ in 0..20 {
+                    let params = crate::files::params(wanted.clone());
+                    files.write(roots, &params).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(disk.read(&uri).unwrap(), "new");
+}
+
+#[test]
+fn a_program_has_the_environment_that_it_was_given() {
+    let directory = TempDir::new().unwrap();
+    let run = |script: &str| {
+        let words = ["-c", script, "sh", "a  b"];
+        Program::Run(Run {
+            program: "/bin/sh".into(),
+            arguments: words.into_iter().map(Into::into).collect(),
+            environment: vec![("MINE".into(), "secret".into())],
+        })
+    };
+    let script = "echo $MINE $PAGER \"$1\" ${CARGO_MANIFEST_DIR-none} ${HOME-none}";
+    assert!(!format!("{:?}", run(script)).contains("secret"));
+    let bench = Bench::open(run(script), directory.path());
+    let (output, end) = bench.end();
+    assert_eq!(output, "secret cat a  b none none\r\n");
+    assert_eq!((end.exit_code, end.signal), (Some(0), None));
+    for (signal, name) in [
+        ("TERM", "SIGTERM"),
+        ("KILL", "SIGKILL"),
+        ("SEGV", "SIGSEGV"),
+    ] {
+        let bench = Bench::open(run(&format!("kill -{signal} $$")), directory.path());
+        let (_, end) = bench.end();
+        assert_eq!((end.exit_code, end.signal.as_deref()), (None, Some(name)));
+    }
+}
