@@ -16,7 +16,7 @@ use agenthost_protocol::list::List;
 use agenthost_protocol::resource::ResourceReadResult;
 use agenthost_protocol::terminal::{TerminalAction, TerminalState};
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::Object;
+use agenthost_protocol::wire::{Json, Object};
 
 use crate::terminals::TerminalCommand;
 
@@ -326,6 +326,13 @@ pub enum AgentEvent {
         /// How this session is configured.
         values: Object,
     },
+    /// Values that nobody may choose for its sessions; all of them.
+    Forbids {
+        /// The values.
+        values: Vec<ForbiddenValue>,
+    },
+    /// It does not work until somebody signs in.
+    SignInNeeded,
     /// It opened a terminal for all to see.
     TerminalOpened {
         /// The terminal.
@@ -340,6 +347,17 @@ pub enum AgentEvent {
         /// What happened.
         action: Box<TerminalAction>,
     },
+}
+
+/// A value that nobody may choose for the sessions of an agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForbiddenValue {
+    /// The property.
+    pub key: String,
+    /// The value.
+    pub value: Json,
+    /// Why not, for people.
+    pub reason: String,
 }
 
 /// A chat for a worker.

@@ -16,6 +16,7 @@ pub mod agent;
 mod agent_events;
 mod annotations;
 mod attachments;
+mod authentication;
 mod changes;
 mod changesets;
 mod chats;
@@ -32,6 +33,7 @@ mod effect;
 mod env;
 mod files;
 mod flags;
+mod forbidden;
 mod grants;
 mod handshake;
 mod history;
@@ -65,6 +67,7 @@ mod waiting;
 mod watches;
 mod workers;
 
+pub use authentication::{Token, TokenPlace};
 pub use changes::{
     ChangeErrand, ChangeOperation, ChangeTask, Comparison, GitStanding, Mark, Marked, Moment,
     Operated, Operation, Span, Standing, TurnOf, Worktree, WorktreeWish,

@@ -101,6 +101,8 @@ impl Host {
                     | AgentEvent::Stopped { .. }
                     | AgentEvent::Commands { .. }
                     | AgentEvent::Configurable { .. }
+                    | AgentEvent::Forbids { .. }
+                    | AgentEvent::SignInNeeded
                     | AgentEvent::Titled { .. }
                     | AgentEvent::TerminalOpened { .. } => session,
                 };
@@ -127,6 +129,7 @@ impl Host {
             | Input::Connected { .. }
             | Input::Disconnected { .. }
             | Input::GraceEnded { .. }
+            | Input::TokenExpired { .. }
             | Input::Compacted { .. }
             | Input::Restored { .. }
             | Input::FilesFound { .. }

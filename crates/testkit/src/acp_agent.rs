@@ -11,8 +11,13 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 /// Set for the process that is to be the agent; says how it starts: any of
-/// `early`, `auth`, `silent`, `old`, `modes`, `plain`, separated by spaces.
+/// `early`, `auth`, `silent`, `old`, `modes`, `trusting`, `plain`, separated by
+/// spaces.
 pub const AS_AGENT: &str = "AGENTHOST_TEST_ACP_AGENT";
+
+/// Names a file: without it, nobody is signed in. The agent makes it when it is
+/// told to sign somebody in.
+pub const SIGNED_IN: &str = "AGENTHOST_TEST_SIGNED_IN";
 
 /// The program and its arguments that make a test the agent: this one, with
 /// nothing but the test of this name, which calls [`play`].
@@ -42,6 +47,7 @@ pub fn command(test: &str) -> (String, Vec<String>) {
 /// form {params}                asks the user, and says what was answered
 /// blocks                       says what the prompt was
 /// chosen                       says what was set
+/// variable NAME                says what it finds in its environment
 /// spawn                        starts something that stays, says its number
 /// wait                         until it is told to stop
 /// hang                         does nothing any more, whatever it is told
@@ -99,6 +105,13 @@ impl Agent {
                     answer(&id, &json!({}));
                 }
                 "session/set_config_option" => self.set(&id, params),
+                "authenticate" => {
+                    if let Some(place) = std::env::var_os(SIGNED_IN) {
+                        // Who can't be signed in hears of it at the next try.
+                        std::fs::write(place, "").unwrap_or_default();
+                    }
+                    answer(&id, &json!({}));
+                }
                 "session/close" => answer(&id, &json!({})),
                 _ => fail(&id, &json!({"code": -32601, "message": "Method not found"})),
             }
@@ -128,13 +141,19 @@ impl Agent {
                     "promptCapabilities": {"embeddedContext": !self.is("plain"), "image": !self.is("plain")},
                     "sessionCapabilities": {"close": {}},
                 },
-                "authMethods": [{"id": "key", "name": "API key"}],
+                "agentInfo": {"name": "scripted", "version": "1.2.3"},
+                "authMethods": [
+                    {"id": "key", "name": "API key"},
+                    {"id": "terminal", "name": "Terminal", "type": "terminal", "args": ["--login"]},
+                ],
             }),
         );
     }
 
     fn open(&mut self, id: &Value) {
-        if self.is("auth") {
+        let signed_in = std::env::var_os(SIGNED_IN);
+        let signed_out = signed_in.is_some_and(|place| !std::path::Path::new(&place).exists());
+        if self.is("auth") || signed_out {
             let error = json!({"code": -32000, "message": "Authentication required"});
             return fail(id, &error);
         }
@@ -147,7 +166,13 @@ impl Agent {
         }
         let mut opened = json!({"sessionId": session});
         if let (true, Some(opened)) = (self.is("modes"), opened.as_object_mut()) {
-            let modes = json!([{"id": "ask", "name": "Ask"}, {"id": "do", "name": "Do"}]);
+            let mut modes = vec![
+                json!({"id": "ask", "name": "Ask"}),
+                json!({"id": "do", "name": "Do"}),
+            ];
+            if self.is("trusting") {
+                modes.push(json!({"id": "yolo", "name": "Everything"}));
+            }
             let modes = json!({"currentModeId": "ask", "availableModes": modes});
             opened.insert("modes".to_owned(), modes);
             opened.insert("configOptions".to_owned(), options("small"));
@@ -227,6 +252,7 @@ impl Agent {
                 .unwrap_or_default()
                 .to_string()),
             "chosen" => say(&Value::Array(self.chosen.clone()).to_string()),
+            "variable" => say(&std::env::var(rest).unwrap_or_else(|_| "not there".to_owned())),
             "spawn" => {
                 let mut command = std::process::Command::new("sleep");
                 let command = command

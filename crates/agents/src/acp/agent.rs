@@ -3,13 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use agenthost_core::agent::ForbiddenValue;
 use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapability};
 use agenthost_workspace::sweep;
 
 use super::process::AcpLaunch;
+use super::profile::{AcpProfile, AgentSessions};
 use super::{bridge, options};
 use crate::agent::{Agent, Session, SessionFuture};
+use crate::tokens::Tokens;
 
 /// A program that speaks the Agent Client Protocol. Each session of the host
 /// has a process of its own.
@@ -21,6 +24,9 @@ pub struct AcpAgent {
     /// Where it is noted what runs, so that the next host can end it if this
     /// one is killed.
     pub(super) notes: Option<Arc<Path>>,
+    pub(super) profile: Arc<AcpProfile>,
+    /// Tokens for its environment.
+    pub(super) tokens: Tokens,
 }
 
 impl AcpAgent {
@@ -31,6 +37,8 @@ impl AcpAgent {
             name: name.into(),
             launch: Arc::new(launch),
             notes: None,
+            profile: Arc::default(),
+            tokens: Tokens::default(),
         }
     }
 
@@ -43,6 +51,44 @@ impl AcpAgent {
             ..self
         }
     }
+
+    /// One that is particular about something.
+    #[must_use]
+    pub fn with_profile(self, profile: AcpProfile) -> Self {
+        AcpAgent {
+            profile: Arc::new(profile),
+            ..self
+        }
+    }
+
+    /// What it goes by.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Its name for people.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How it is started now: with the token that there is for it.
+    #[must_use]
+    pub fn launch(&self) -> AcpLaunch {
+        let mut launch = AcpLaunch::clone(&self.launch);
+        if let Some(used) = &self.profile.token
+            && let Some(token) = self.tokens.latest(&used.resource)
+            // It would stand for something else: no client may have the host
+            // look into its own environment.
+            && !token.reveal().starts_with('$')
+        {
+            let environment = &mut launch.environment;
+            environment.retain(|(name, _)| *name != used.environment);
+            environment.push((used.environment.clone(), token.reveal().to_owned()));
+        }
+        launch
+    }
 }
 
 impl Agent for AcpAgent {
@@ -50,12 +96,16 @@ impl Agent for AcpAgent {
         let description = format!("{}, by the Agent Client Protocol", self.name);
         AgentInfo {
             capabilities: Some(AgentCapabilities {
-                multiple_chats: Some(MultipleChatsCapability {
-                    fork: None,
-                    side_chat: None,
-                }),
+                multiple_chats: match self.profile.sessions {
+                    AgentSessions::Many => Some(MultipleChatsCapability {
+                        fork: None,
+                        side_chat: None,
+                    }),
+                    AgentSessions::One => None,
+                },
                 multiple_working_directories: None,
             }),
+            protected_resources: self.profile.resources(),
             ..AgentInfo::new(self.id.as_str(), self.name.as_str(), &description)
         }
     }
@@ -65,6 +115,10 @@ impl Agent for AcpAgent {
         Some(options::unknown())
     }
 
+    fn forbidden(&self) -> Vec<ForbiddenValue> {
+        self.profile.rule().known_forbidden()
+    }
+
     fn begin(&self) {
         if let Some(notes) = &self.notes {
             sweep(notes);
@@ -72,6 +126,10 @@ impl Agent for AcpAgent {
     }
 
     fn work(&self, session: Session) -> SessionFuture {
-        Box::pin(bridge::work(session, self.clone()))
+        let agent = AcpAgent {
+            tokens: session.tokens.clone(),
+            ..self.clone()
+        };
+        Box::pin(bridge::work(session, agent))
     }
 }

@@ -6,6 +6,7 @@
 
 mod commands;
 mod heard;
+mod trust;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use agenthost_protocol::wire::Object;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use self::trust::Remarks;
 use super::agent::AcpAgent;
 use super::chat::{AgentSession, Chat, InFlight, Link, Memory, Prompted, Running};
 use super::live::{Call, Live, Phase};
@@ -46,6 +48,7 @@ struct Bridge {
     /// Until when a session has to be there that was asked for.
     open_by: Option<Instant>,
     stage: Stage,
+    remarks: Remarks,
 }
 
 /// Whether the host was told that the agent is ready.
@@ -69,6 +72,7 @@ pub(super) async fn work(session: Session, agent: AcpAgent) -> Result<(), String
         spare: Link::None,
         open_by: None,
         stage: Stage::Opening,
+        remarks: Remarks::default(),
     };
     let worked = bridge.work(&mut commands).await;
     bridge.close().await;
@@ -165,7 +169,7 @@ impl Bridge {
             let notice = Told::Turn(TurnEvent::Notice(FORGOTTEN.into()));
             self.tell(address, vec![notice]).await?;
         }
-        Ok(())
+        self.make_remarks().await
     }
 
     /// Tells the host what follows from what the agent sent about a chat.
@@ -223,15 +227,23 @@ impl Bridge {
         let Some(session) = link.and_then(Link::open) else {
             return Ok(());
         };
-        if session.unsettled > 0 || session.options.is_empty() {
+        let nothing = session.options.is_empty() && self.values.is_empty();
+        if session.unsettled > 0 || nothing {
             return Ok(());
         }
         self.values = session.options.values();
+        let mut schema = session.options.schema();
+        let forbidden = self.agent.profile.rule().mark(&mut schema);
+        self.remarks.look(&forbidden, &self.values);
+        if let Some(forbids) = self.remarks.news(forbidden) {
+            self.events.send(forbids).await?;
+        }
         let configurable = AgentEvent::Configurable {
-            schema: Box::new(session.options.schema()),
+            schema: Box::new(schema),
             values: self.values.clone(),
         };
-        Ok(self.events.send(configurable).await?)
+        self.events.send(configurable).await?;
+        self.make_remarks().await
     }
 
     /// The turn of a chat has failed before the agent had a say.

@@ -215,7 +215,8 @@ impl Drop for Process {
     }
 }
 
-fn environment(launch: &AcpLaunch) -> Vec<(OsString, OsString)> {
+/// What a program finds in its environment.
+pub(super) fn environment(launch: &AcpLaunch) -> Vec<(OsString, OsString)> {
     let shared = |name: &OsString| {
         let name = name.to_str().unwrap_or_default();
         let family = |family: &&str| name.starts_with(family);

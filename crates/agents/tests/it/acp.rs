@@ -22,7 +22,7 @@ fn the_agent() {
     acp_agent::play();
 }
 
-fn agent(how: &str) -> AcpAgent {
+pub(crate) fn agent(how: &str) -> AcpAgent {
     let (program, arguments) = acp_agent::command("acp::the_agent");
     let launch = AcpLaunch {
         program,
@@ -32,7 +32,11 @@ fn agent(how: &str) -> AcpAgent {
     AcpAgent::new("scripted", "Scripted", launch)
 }
 
-fn begin(agent: AcpAgent, contents: Option<Arc<Contents>>, config: Option<Value>) -> Bench {
+pub(crate) fn begin(
+    agent: AcpAgent,
+    contents: Option<Arc<Contents>>,
+    config: Option<Value>,
+) -> Bench {
     let mut bench = Bench::of(Arc::new(agent), contents);
     bench.command(AgentCommand::Open {
         directories: vec![Uri::from("file:///usr")],
@@ -49,12 +53,12 @@ async fn open(how: &str) -> Bench {
 
 async fn stopped(how: &str) -> String {
     let mut bench = begin(agent(how), None, None);
-    let said = bench.next().await;
+    let said = bench.until("stopped").await.pop().unwrap();
     said.strip_prefix("stopped: ").unwrap().to_owned()
 }
 
 /// What was said in a turn, up to its end.
-async fn turn(bench: &mut Bench, turn: &str, script: &str) -> Vec<String> {
+pub(crate) async fn turn(bench: &mut Bench, turn: &str, script: &str) -> Vec<String> {
     bench.prompt(turn, script);
     ended(bench, turn).await
 }
@@ -252,7 +256,7 @@ async fn modes_and_options_are_configuration() {
         r#"\"configId\":\"the-model\""#,
         r#"\"value\":\"large\""#,
     ] {
-        assert!(said[0].contains(expected), "{said:?}");
+        assert!(said[1].contains(expected), "{said:?}");
     }
 }
 

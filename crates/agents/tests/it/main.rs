@@ -11,6 +11,8 @@ mod acp;
 #[expect(unreachable_pub, reason = "it is public where it lives")]
 #[path = "../../../testkit/src/acp_agent.rs"]
 mod acp_agent;
+mod acp_choices;
+mod acp_sign_in;
 mod bench;
 mod large;
 mod mapping;
