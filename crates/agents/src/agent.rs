@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_core::agent::{AgentCommand, AgentEvent, ForbiddenValue};
 use agenthost_core::{Input, SessionKey};
 use agenthost_protocol::chat::ErrorPart;
 use agenthost_protocol::common::SessionConfigSchema;
@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 
 use crate::large;
 use crate::mapper::{TurnEvent, TurnMapper};
+use crate::tokens::Tokens;
 
 /// An agent that can work for sessions.
 ///
@@ -28,6 +29,12 @@ pub trait Agent: Send + Sync + 'static {
     /// What can be configured about its sessions.
     fn schema(&self) -> Option<SessionConfigSchema> {
         None
+    }
+
+    /// Values that nobody may choose for its sessions, as far as that is known
+    /// before it runs.
+    fn forbidden(&self) -> Vec<ForbiddenValue> {
+        Vec::new()
     }
 
     /// The host begins, and is the only one on its data. The place to tidy up
@@ -51,6 +58,8 @@ pub struct Session {
     pub commands: mpsc::Receiver<AgentCommand>,
     /// What the agent has to tell.
     pub events: Events,
+    /// Tokens that clients handed over.
+    pub tokens: Tokens,
 }
 
 /// The way to the host. Its queue is bounded: an agent that tells more than

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agenthost_core::Input;
 use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_core::{Input, Token, TokenPlace};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::agent::{Agent, Events, Session};
+use crate::tokens::Tokens;
 
 /// Commands that wait for an agent. When there are more, the agent is taken
 /// for stuck: it is ended, and its session told so.
@@ -27,6 +28,7 @@ pub struct Agents {
     working: BTreeMap<Uri, Working>,
     tasks: JoinSet<()>,
     contents: Option<Arc<Contents>>,
+    tokens: Tokens,
 }
 
 struct Working {
@@ -44,12 +46,19 @@ impl Agents {
             working: BTreeMap::new(),
             tasks: JoinSet::new(),
             contents: None,
+            tokens: Tokens::default(),
         }
     }
 
     /// Where to put what is too large for a state. Without, it stays there.
     pub fn put_aside_in(&mut self, contents: Arc<Contents>) {
         self.contents = Some(contents);
+    }
+
+    /// Keeps a token for agents that need it, or forgets it. Whoever runs
+    /// already goes on with what it has.
+    pub fn keep_token(&self, place: TokenPlace, token: Option<Token>) {
+        self.tokens.keep(place, token);
     }
 
     /// Adds an agent; the first is the default one. One of the same name takes
@@ -118,6 +127,7 @@ impl Agents {
             uri: session.clone(),
             commands: receiver,
             events: events.clone(),
+            tokens: self.tokens.clone(),
         });
         let task = self.tasks.spawn(async move {
             // A task of its own, so that it can break without taking this one

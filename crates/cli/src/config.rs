@@ -3,13 +3,12 @@
 //! Every key stands in [`KEYS`], with what it means. A key that does not is
 //! refused with the nearest that does: a typo must not be a default.
 
-use std::collections::BTreeMap;
+mod agents;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_agents::{AcpAgent, AcpLaunch};
 use agenthost_protocol::number::Millis;
 use agenthost_server::{Access, Root, ServerConfig, TlsFiles};
 use agenthost_store::Durability;
@@ -17,6 +16,9 @@ use anyhow::{Context, bail};
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+
+use self::agents::AgentTable;
+pub(crate) use self::agents::{Candidate, Standing};
 
 /// A key and what it means.
 pub(crate) struct Key {
@@ -60,10 +62,19 @@ pub(crate) const KEYS: &[Key] = &[
     key("tls.certificate", "certificate for `listen`, a PEM file"),
     key("tls.key", "private key of the certificate, a PEM file"),
     key(
+        "auto_agents",
+        "offer the agents that are known and installed",
+    ),
+    key(
+        "default_agent",
+        "agent of sessions that name none, by its `id`",
+    ),
+    key(
         "agents.id",
-        "name of an agent for programs, as in `--agent`",
+        "name of an agent for programs, as in `--agent`; that of one that is known changes it",
     ),
     key("agents.name", "its name for people"),
+    key("agents.enabled", "whether it is offered"),
     key(
         "agents.command",
         "program that speaks ACP, and its arguments",
@@ -71,6 +82,26 @@ pub(crate) const KEYS: &[Key] = &[
     key(
         "agents.env",
         "variables of its environment; `$NAME` stands for what the host has there",
+    ),
+    key(
+        "agents.allow_trusting",
+        "let clients choose what makes it do everything without asking",
+    ),
+    key(
+        "agents.trusting",
+        "values of modes and options that make it do so, besides those that are known",
+    ),
+    key(
+        "agents.sign_in",
+        "how to sign in, for people, when it wants that",
+    ),
+    key(
+        "agents.token_env",
+        "variable of its environment for tokens of clients (`authenticate`)",
+    ),
+    key(
+        "agents.token_resource",
+        "what such a token has to be for, an `https` address",
     ),
     key("limits.message_bytes", "largest message of a client"),
     key("limits.connections", "most clients at a time"),
@@ -121,6 +152,8 @@ pub(crate) struct FileConfig {
     writable_folders: Vec<PathBuf>,
     tls: Option<Tls>,
     agents: Vec<AgentTable>,
+    auto_agents: Option<bool>,
+    default_agent: Option<String>,
     limits: LimitsTable,
     retention: RetentionTable,
 }
@@ -136,24 +169,6 @@ enum DurabilityName {
 struct Tls {
     certificate: PathBuf,
     key: PathBuf,
-}
-
-#[derive(Deserialize)]
-struct AgentTable {
-    id: String,
-    name: Option<String>,
-    command: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-}
-
-/// Leaves out what the environment holds: it may be secret.
-impl std::fmt::Debug for AgentTable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AgentTable")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -260,35 +275,6 @@ impl FileConfig {
             &mut retention.bytes,
             megabytes.map(|megabytes| megabytes * 1024 * 1024),
         );
-        Ok(())
-    }
-}
-
-impl FileConfig {
-    /// Adds the agents of the file after those that are always there.
-    fn add_agents(&self, config: &mut ServerConfig) -> anyhow::Result<()> {
-        for table in &self.agents {
-            let id = &table.id;
-            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-            if id.is_empty() || id.len() > 60 || !id.chars().all(plain) {
-                bail!("agent `{id}`: an `id` has up to 60 letters, digits, `-`, `_` or `.`");
-            }
-            let mut others = config.agents.iter().map(|agent| agent.info().provider);
-            if others.any(|other| other.as_str() == id) {
-                bail!("agent `{id}`: there is another agent of this `id`");
-            }
-            let Some((program, arguments)) = table.command.split_first() else {
-                bail!("agent `{id}`: `command` needs a program");
-            };
-            let launch = AcpLaunch {
-                program: program.clone(),
-                arguments: arguments.to_vec(),
-                environment: table.env.clone().into_iter().collect(),
-            };
-            let name = table.name.as_ref().unwrap_or(id);
-            let agent = AcpAgent::new(id, name, launch).with_notes(&config.notes());
-            config.agents.push(Arc::new(agent));
-        }
         Ok(())
     }
 }

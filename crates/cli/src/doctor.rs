@@ -1,5 +1,6 @@
 //! `agenthost doctor`: what is here, what works, what to do.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -9,9 +10,10 @@ use agenthost_server::{HOST_FILE, ServerConfig};
 use agenthost_store::{Durability, Store, StoreError};
 use serde::Serialize;
 
+use crate::agents::{Depth, Report, State, examine_all};
 use crate::config::{self, FileConfig};
 use crate::output;
-use crate::place::{Place, hello};
+use crate::place::{Place, Settings, hello};
 
 /// Check what is here, what works, and say what to do about the rest
 #[derive(clap::Args)]
@@ -26,7 +28,7 @@ pub(crate) struct Arguments {
 /// Something that was looked at.
 #[derive(Debug, Serialize)]
 struct Finding {
-    what: &'static str,
+    what: Cow<'static, str>,
     ok: bool,
     found: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,18 +36,22 @@ struct Finding {
 }
 
 impl Finding {
-    fn good(what: &'static str, found: impl Into<String>) -> Self {
+    fn good(what: impl Into<Cow<'static, str>>, found: impl Into<String>) -> Self {
         Finding {
-            what,
+            what: what.into(),
             ok: true,
             found: found.into(),
             hint: None,
         }
     }
 
-    fn bad(what: &'static str, found: impl Into<String>, hint: impl Into<String>) -> Self {
+    fn bad(
+        what: impl Into<Cow<'static, str>>,
+        found: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
         Finding {
-            what,
+            what: what.into(),
             ok: false,
             found: found.into(),
             hint: Some(hint.into()),
@@ -56,7 +62,8 @@ impl Finding {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut findings = vec![Finding::good("version", env!("CARGO_PKG_VERSION"))];
     findings.push(configuration(&arguments.place));
-    match arguments.place.settings() {
+    let settings = arguments.place.settings();
+    match &settings {
         Ok(settings) => {
             let directory = &settings.data_directory;
             findings.push(data(directory));
@@ -68,6 +75,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     findings.push(shell());
     findings.push(git());
+    if let Ok(settings) = &settings {
+        findings.extend(agents(settings).await?);
+    }
     let mut ok = true;
     for finding in &findings {
         ok &= finding.ok;
@@ -184,6 +194,37 @@ async fn host(directory: &Path) -> Finding {
             Finding::bad(what, found, hint)
         }
     }
+}
+
+/// Agents: those that are here with all there is to say, the others in a line.
+async fn agents(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
+    // What is wrong with the configuration was said above.
+    let candidates = settings.candidates().unwrap_or_default();
+    let reports = examine_all(candidates, Depth::Start).await?;
+    let missing = |report: &&Report| report.state == State::NotInstalled;
+    let missing: Vec<_> = reports.iter().filter(missing).collect();
+    let names: Vec<_> = missing.iter().map(|report| report.id.as_str()).collect();
+    let mut found = Vec::new();
+    for report in reports
+        .iter()
+        .filter(|one| one.state != State::NotInstalled)
+    {
+        found.push(Finding {
+            what: format!("agent {}", report.id).into(),
+            ok: !report.state.is_problem(),
+            found: match report.state {
+                State::Ready => format!("{}, signed in", report.found),
+                _ => report.found.clone(),
+            },
+            hint: report.hint.clone(),
+        });
+    }
+    if !names.is_empty() {
+        let names = names.join(", ");
+        let line = format!("not installed: {names}; `agenthost agents` says how to");
+        found.push(Finding::good("agents", line));
+    }
+    Ok(found)
 }
 
 /// Worktrees of sessions, and those that were worth keeping when their session

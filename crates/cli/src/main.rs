@@ -8,6 +8,7 @@
 //!
 //! **Where to start.** `main`, then the module of a command.
 
+mod agents;
 mod allow;
 mod attach;
 mod config;
@@ -42,6 +43,7 @@ enum Command {
     Sessions(sessions::Arguments),
     Diff(diff::Arguments),
     Allow(allow::Arguments),
+    Agents(agents::Arguments),
     Doctor(doctor::Arguments),
     Reduce(reduce::Arguments),
 }
@@ -58,6 +60,7 @@ Examples:
   agenthost sessions                          what there is
   agenthost diff                              what the last turn changed
   agenthost allow ~/notes                     let clients look into a folder
+  agenthost agents                            which agents are here, and whether they work
   agenthost doctor                            what works, and what to do about the rest
   agenthost reduce wire.jsonl                 the state that a log of actions makes";
 
@@ -83,6 +86,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             Command::Sessions(arguments) => sessions::run(arguments).await,
             Command::Diff(arguments) => diff::run(arguments).await,
             Command::Allow(arguments) => allow::run(arguments).await,
+            Command::Agents(arguments) => agents::run(arguments).await,
             Command::Doctor(arguments) => doctor::run(arguments).await,
             Command::Reduce(arguments) => reduce::run(&arguments),
         }

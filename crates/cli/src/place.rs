@@ -9,7 +9,7 @@ use agenthost_protocol::ids::ClientId;
 use agenthost_server::{HOST_FILE, Server, ServerConfig, serve};
 use anyhow::Context;
 
-use crate::config::{self, FileConfig};
+use crate::config::{self, Candidate, FileConfig};
 
 /// How long most commands wait for a host that is gone.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -45,6 +45,14 @@ impl Place {
             data_directory,
             file,
         })
+    }
+}
+
+impl Settings {
+    /// All agents that are known or stand in the configuration.
+    pub(crate) fn candidates(&self) -> anyhow::Result<Vec<Candidate>> {
+        // Whoever starts one of these is here until it ends, and leaves no notes.
+        self.file.candidates(None)
     }
 }
 

@@ -1,23 +1,25 @@
 //! The agent as the host sees it: data, commands, events. What kind of agent
 //! it is, nobody here knows.
 
+mod event;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agenthost_protocol::annotations::Annotation;
 use agenthost_protocol::chat::{
-    ActiveTurn, Answers, CancellationReason, ChatAction, ChatInteractivity, ErrorPart,
-    InputResponseKind, Message, ToolCallResult, Turn,
+    ActiveTurn, Answers, CancellationReason, InputResponseKind, Message, ToolCallResult, Turn,
 };
-use agenthost_protocol::common::{ErrorInfo, SessionConfigSchema, ToolDefinition};
+use agenthost_protocol::common::ToolDefinition;
 use agenthost_protocol::ids::{
     ClientId, ConfirmationOptionId, InputRequestId, PendingMessageId, ToolCallId, TurnId,
 };
 use agenthost_protocol::list::List;
 use agenthost_protocol::resource::ResourceReadResult;
-use agenthost_protocol::terminal::{TerminalAction, TerminalState};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
+
+pub use event::{AdoptedTurn, AgentEvent, ForbiddenValue, SlashCommand, Worker};
 
 use crate::terminals::TerminalCommand;
 
@@ -264,144 +266,4 @@ pub enum Decision {
     ResultApproved,
     /// Its result may not be used.
     ResultDenied,
-}
-
-/// What an agent tells the host.
-#[derive(Debug, Clone, PartialEq)]
-pub enum AgentEvent {
-    /// It is ready for turns, with these tools of its own.
-    Opened {
-        /// Its tools.
-        tools: Vec<ToolDefinition>,
-    },
-    /// It could not start, or it is gone. The next turn opens it again.
-    Stopped {
-        /// Why.
-        error: ErrorInfo,
-    },
-    /// Something happened in a running turn. The turn must still be running,
-    /// and the action must be one that only the host may originate.
-    Chat {
-        /// The chat.
-        chat: Uri,
-        /// What happened.
-        action: Box<ChatAction>,
-    },
-    /// It took in what the user wanted to say while a turn runs.
-    Steered {
-        /// The chat.
-        chat: Uri,
-        /// The waiting message.
-        id: PendingMessageId,
-    },
-    /// It begins a turn by itself, in a chat that has none. The message is not
-    /// the user's.
-    TurnBegun {
-        /// The chat.
-        chat: Uri,
-        /// The turn.
-        turn: TurnId,
-        /// What it is about.
-        message: Arc<Message>,
-    },
-    /// A turn is over.
-    TurnEnded {
-        /// The chat.
-        chat: Uri,
-        /// The turn.
-        turn: TurnId,
-        /// Why it failed; `None` if it did not.
-        error: Option<ErrorPart>,
-    },
-    /// It opened a chat for a worker.
-    WorkerOpened(Box<Worker>),
-    /// The chat of a worker can go.
-    WorkerClosed {
-        /// The chat.
-        chat: Uri,
-    },
-    /// What it understands at the beginning of a message; all of it.
-    Commands {
-        /// The commands.
-        commands: Vec<SlashCommand>,
-    },
-    /// It wants to be told something when it is opened again for the session.
-    Noted {
-        /// The chat that it is about.
-        chat: Uri,
-        /// What; none to forget what there was.
-        note: Option<String>,
-    },
-    /// It knows what was said before the chat was there.
-    Adopted {
-        /// The chat, in which nothing was said yet.
-        chat: Uri,
-        /// What was said.
-        turns: Vec<AdoptedTurn>,
-    },
-    /// It has a better name for what a chat is about. A name that a person gave
-    /// stays.
-    Titled {
-        /// The chat.
-        chat: Uri,
-        /// The name.
-        title: String,
-    },
-    /// What can be configured about its sessions, and how this one is: some
-    /// agents know only when they run.
-    Configurable {
-        /// All that can be; holds for sessions that are made from now on.
-        schema: Box<SessionConfigSchema>,
-        /// How this session is configured.
-        values: Object,
-    },
-    /// It opened a terminal for all to see.
-    TerminalOpened {
-        /// The terminal.
-        terminal: Uri,
-        /// How it starts.
-        state: Box<TerminalState>,
-    },
-    /// Something happened in a terminal of its own.
-    Terminal {
-        /// The terminal.
-        terminal: Uri,
-        /// What happened.
-        action: Box<TerminalAction>,
-    },
-}
-
-/// A chat for a worker.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Worker {
-    /// Its address, which the agent chooses.
-    pub chat: Uri,
-    /// The chat of the call that spawned it.
-    pub parent: Uri,
-    /// The call, which has to be running.
-    pub call: ToolCallId,
-    /// What people get to see.
-    pub title: String,
-    /// What people can do in it.
-    pub interactivity: ChatInteractivity,
-}
-
-/// A turn that was over before the host knew of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AdoptedTurn {
-    /// A name for it that no other turn of the chat has.
-    pub id: TurnId,
-    /// What the user said.
-    pub message: Arc<Message>,
-    /// What the agent did.
-    pub actions: Vec<ChatAction>,
-}
-
-/// Something that an agent understands at the beginning of a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SlashCommand {
-    /// Its name, without the slash.
-    pub name: String,
-    /// What it does, in a line; may be empty.
-    pub description: String,
 }

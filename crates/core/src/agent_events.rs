@@ -84,6 +84,8 @@ impl Host {
             AgentEvent::Configurable { schema, values } => {
                 self.learn_configuration(session, *schema, values, out);
             }
+            AgentEvent::Forbids { values } => self.learn_forbidden(session, values),
+            AgentEvent::SignInNeeded => self.need_token(session, out),
             AgentEvent::TurnEnded { chat, turn, error } => {
                 if !self.is_command(&chat, &turn) {
                     self.end_turn(env, &chat, &turn, error, out);

@@ -4,8 +4,8 @@ use agenthost_protocol::common::{ConfigPropertySchema, SessionConfigSchema};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::session::{
     ResolveSessionConfigParams, ResolveSessionConfigResult, SessionAction, SessionConfigChanged,
-    SessionConfigCompletionsParams, SessionConfigCompletionsResult, SessionConfigValue,
-    SessionState,
+    SessionConfigCompletionsParams, SessionConfigCompletionsResult, SessionConfigState,
+    SessionConfigValue, SessionState,
 };
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
@@ -35,20 +35,15 @@ impl Host {
             return;
         };
         let provider = state.metadata.provider.clone();
-        let config = state.config.as_ref();
-        let changed = values.into_iter().filter(|(key, value)| {
-            config.is_some_and(|config| {
-                config.schema.properties.contains_key(key) && config.values.get(key) != Some(value)
-            })
+        let changed = state.config.as_ref().and_then(|config| {
+            let theirs = self.config.schemas.get(&provider);
+            let theirs =
+                |key: &String| theirs.is_some_and(|schema| schema.properties.contains_key(key));
+            known_values(config, theirs, values)
         });
-        let config: Object = changed.collect();
         schema.properties.truncate(PROPERTIES);
         self.config.schemas.insert(provider, schema);
-        if !config.is_empty() {
-            let changed = SessionConfigChanged {
-                config,
-                replace: None,
-            };
+        if let Some(changed) = changed {
             self.originate(session, SessionAction::ConfigChanged(changed), out);
         }
     }
@@ -60,10 +55,13 @@ impl Host {
         params: &ResolveSessionConfigParams,
     ) -> Result<Answer, Failure> {
         let schema = self.schema(params.provider.as_ref(), params.working_directory.as_ref())?;
+        let provider = &self.agent_named(params.provider.as_ref())?.provider;
         let given = params.config.clone().unwrap_or_default();
         let fits = |(key, value): &(String, Json)| {
             let property = schema.properties.get(key);
-            property.is_some_and(|property| check_value(&property.property, value).is_ok())
+            let allowed = self.forbidden(provider, key, value).is_none();
+            allowed
+                && property.is_some_and(|property| check_value(&property.property, value).is_ok())
         };
         let given: Object = given.into_iter().filter(fits).collect();
         let values = with_defaults(&schema, given);
@@ -105,9 +103,11 @@ impl Host {
         let schema = self.schema(Some(provider), directory)?;
         let given = given.unwrap_or_default();
         for (key, value) in &given {
-            let problem = match schema.properties.get(key) {
-                None => Err("there is no such property".to_owned()),
-                Some(property) => check_value(&property.property, value),
+            let forbidden = self.forbidden(provider, key, value);
+            let problem = match (schema.properties.get(key), forbidden) {
+                (None, _) => Err("there is no such property".to_owned()),
+                (Some(_), Some(reason)) => Err(reason.to_owned()),
+                (Some(property), None) => check_value(&property.property, value),
             };
             problem.map_err(|problem| {
                 Failure::InvalidParams(format!("config.{}: {problem}", short(key)))
@@ -152,6 +152,36 @@ impl Host {
         }
         Ok(schema)
     }
+}
+
+/// What changes about the values of a session when its agent says what they
+/// are. Values that the agent has no place for are gone.
+fn known_values(
+    config: &SessionConfigState,
+    is_of_agent: impl Fn(&String) -> bool,
+    values: Object,
+) -> Option<SessionConfigChanged> {
+    let gone = |key: &String| is_of_agent(key) && !values.contains_key(key);
+    let kept = config.values.iter().filter(|(key, _)| !gone(key));
+    let mut kept: Object = kept
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    let replace = (kept.len() < config.values.len()).then_some(true);
+    let changed = values.into_iter().filter(|(key, value)| {
+        config.schema.properties.contains_key(key) && config.values.get(key) != Some(value)
+    });
+    let changed: Object = changed.collect();
+    if changed.is_empty() && replace.is_none() {
+        return None;
+    }
+    let config = match replace {
+        Some(_) => {
+            kept.extend(changed);
+            kept
+        }
+        None => changed,
+    };
+    Some(SessionConfigChanged { config, replace })
 }
 
 /// The values that a property lists, with what people get to see.

@@ -24,6 +24,7 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentCommand;
+use crate::authentication::{Token, TokenPlace};
 use crate::changes::ChangeErrand;
 use crate::clients::ClientRecord;
 use crate::completions::FileSearch;
@@ -146,6 +147,13 @@ pub enum Effect {
         provider: ProviderId,
         /// What.
         command: Box<AgentCommand>,
+    },
+    /// Keep a token for agents, in memory and nowhere else, or forget it.
+    Token {
+        /// Who gave it, and what for.
+        place: TokenPlace,
+        /// The token; `None` forgets the last.
+        token: Option<Token>,
     },
     /// Report that an agent, or the host itself, wanted something that would
     /// have broken the state. It did not happen.

@@ -13,7 +13,8 @@ use agenthost_protocol::session::{SessionState, SessionSummary};
 use agenthost_protocol::terminal::TerminalInfo;
 use agenthost_protocol::uri::{RootChannel, Uri};
 
-use crate::agent::SlashCommand;
+use crate::agent::{ForbiddenValue, SlashCommand};
+use crate::authentication::TokenPlace;
 use crate::changesets::Looking;
 use crate::clients::{Client, ClientRecord, Clients, Connection, Presence};
 use crate::effect::Effects;
@@ -34,6 +35,8 @@ pub struct Config {
     pub agents: Vec<AgentInfo>,
     /// What can be configured about sessions of each agent.
     pub schemas: BTreeMap<ProviderId, SessionConfigSchema>,
+    /// Values that nobody may choose for sessions of each agent.
+    pub forbidden: BTreeMap<ProviderId, Vec<ForbiddenValue>>,
     /// Folders that clients may use, besides those of sessions.
     pub roots: Vec<Root>,
     /// Where a user starts to look for files.
@@ -103,6 +106,8 @@ pub struct Host {
     pub(crate) slash_commands: BTreeMap<Uri, Vec<SlashCommand>>,
     /// Titles that no person gave, by session. Any other is left alone.
     pub(crate) given_titles: BTreeMap<Uri, String>,
+    /// Which tokens there are, and when each was given.
+    pub(crate) tokens: BTreeMap<TokenPlace, u128>,
 }
 
 /// Something that can be subscribed to.
@@ -164,6 +169,7 @@ impl Host {
             senders: Senders::default(),
             slash_commands: BTreeMap::new(),
             given_titles: BTreeMap::new(),
+            tokens: BTreeMap::new(),
         };
         for stored in remembered.channels {
             host.hold(stored, Held::Stored);
@@ -245,6 +251,7 @@ impl Host {
             Input::Disconnected { connection } => self.disconnect(connection, out),
             Input::Agent { session, event } => self.agent_event(env, &session, event, out),
             Input::GraceEnded { client } => self.end_grace(env, &client, out),
+            Input::TokenExpired { place, given } => self.expire_token(place, given, out),
             Input::Compacted { log_start } => self.log_start = log_start,
             Input::Restored { channel, loaded } => self.restore(env, &channel, loaded, out),
             Input::Answered {

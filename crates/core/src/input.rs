@@ -11,6 +11,7 @@ use agenthost_protocol::session::SessionInputRequest;
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentEvent;
+use crate::authentication::TokenPlace;
 use crate::changes::{ChangeOperation, Comparison, Mark, Marked, Operated, Worktree};
 use crate::clients::Principal;
 use crate::completions::{FileSearch, FoundFile};
@@ -60,6 +61,14 @@ pub enum Input {
     GraceEnded {
         /// The client.
         client: ClientId,
+    },
+    /// The time of a token is over. Sent for every token; a newer one for the
+    /// same is left alone.
+    TokenExpired {
+        /// Whose it was, and what for.
+        place: TokenPlace,
+        /// When it was given.
+        given: u128,
     },
     /// The log forgot old actions.
     Compacted {

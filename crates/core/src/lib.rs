@@ -17,6 +17,7 @@ mod agent_events;
 mod agent_notes;
 mod annotations;
 mod attachments;
+mod authentication;
 mod changes;
 mod changesets;
 mod chats;
@@ -33,6 +34,7 @@ mod effect;
 mod env;
 mod files;
 mod flags;
+mod forbidden;
 mod grants;
 mod handshake;
 mod history;
@@ -66,6 +68,7 @@ mod waiting;
 mod watches;
 mod workers;
 
+pub use authentication::{Token, TokenPlace};
 pub use changes::{
     ChangeErrand, ChangeOperation, ChangeTask, Comparison, GitStanding, Mark, Marked, Moment,
     Operated, Operation, Span, Standing, TurnOf, Worktree, WorktreeWish,

@@ -103,6 +103,8 @@ impl Host {
                     | AgentEvent::Commands { .. }
                     | AgentEvent::Configurable { .. }
                     | AgentEvent::Noted { .. }
+                    | AgentEvent::Forbids { .. }
+                    | AgentEvent::SignInNeeded
                     | AgentEvent::Titled { .. }
                     | AgentEvent::TerminalOpened { .. } => session,
                 };
@@ -129,6 +131,7 @@ impl Host {
             | Input::Connected { .. }
             | Input::Disconnected { .. }
             | Input::GraceEnded { .. }
+            | Input::TokenExpired { .. }
             | Input::Compacted { .. }
             | Input::Restored { .. }
             | Input::FilesFound { .. }

@@ -17,7 +17,7 @@ use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatAction, Message, MessageKind};
 use agenthost_protocol::ids::{ClientId, ProviderId};
 use agenthost_protocol::root::{AgentInfo, MultipleWorkingDirectoriesCapability};
-use agenthost_protocol::session::{ChildCustomization, SessionState};
+use agenthost_protocol::session::{ChildCustomization, SessionAction, SessionState};
 use agenthost_protocol::uri::Uri;
 
 use crate::completions;
@@ -60,6 +60,11 @@ impl Host {
             }
             (ChannelState::Session(session), Action::Session(action)) => {
                 let agent = self.agent_of(session);
+                if let SessionAction::ConfigChanged(change) = &action
+                    && let Some(reason) = self.first_forbidden(session, &change.config)
+                {
+                    return Err(Refusal::Invalid(reason.to_owned()));
+                }
                 session::judge(agent, session, client, action).map(Action::Session)
             }
             (ChannelState::Terminal(terminal), Action::Terminal(action)) => {

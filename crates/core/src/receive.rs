@@ -155,6 +155,7 @@ impl Host {
             ClientRequest::ResourceMkdir(params) => {
                 return self.errand(connection, id, FileRequest::MakeDirectory(params), out);
             }
+            ClientRequest::Authenticate(params) => self.authenticate(env, connection, params, out),
             ClientRequest::MoveChat(params) => self.move_chat(env, params, out),
             other => Err(Failure::Unsupported(other.method())),
         }

@@ -320,9 +320,12 @@ fn driver(
     let mut agents = Agents::new(to_agents);
     agents.put_aside_in(Arc::clone(&contents));
     let mut schemas = BTreeMap::new();
+    let mut forbidden = BTreeMap::new();
     for agent in &config.agents {
         agent.begin();
-        schemas.extend(agent.schema().map(|schema| (agent.info().provider, schema)));
+        let provider = agent.info().provider;
+        schemas.extend(agent.schema().map(|schema| (provider.clone(), schema)));
+        forbidden.insert(provider, agent.forbidden());
         agents.add(Arc::clone(agent));
     }
     let remembered = store.remembered()?;
@@ -353,6 +356,7 @@ fn driver(
             },
             agents: agents.infos(),
             schemas,
+            forbidden,
             roots: config.roots.clone(),
             default_directory: std::env::home_dir().and_then(|home| uri_of(&home)),
             grace: Millis(i64::try_from(grace).unwrap_or(i64::MAX)),

@@ -7,18 +7,26 @@
 
 #[path = "acp_agent/memory.rs"]
 mod memory;
+#[path = "acp_agent/output.rs"]
+mod output;
 
-use std::io::{BufRead, StdinLock, Write};
+use std::io::{BufRead, StdinLock};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use output::{answer, chunk, complain, fail, options, send, tell_update, text_of, write};
+
 pub use memory::MEMORY;
 
 /// Set for the process that is to be the agent; says how it starts: any of
-/// `early`, `auth`, `silent`, `old`, `modes`, `plain`, `http`, `load`, `resume`,
-/// `fork`, `list`, separated by spaces.
+/// `early`, `auth`, `silent`, `old`, `modes`, `trusting`, `plain`, `http`, `load`,
+/// `resume`, `fork`, `list`, separated by spaces.
 pub const AS_AGENT: &str = "AGENTHOST_TEST_ACP_AGENT";
+
+/// Names a file: without it, nobody is signed in. The agent makes it when it is
+/// told to sign somebody in.
+pub const SIGNED_IN: &str = "AGENTHOST_TEST_SIGNED_IN";
 
 /// The program and its arguments that make a test the agent: this one, with
 /// nothing but the test of this name, which calls [`play`].
@@ -53,6 +61,7 @@ pub fn command(test: &str) -> (String, Vec<String>) {
 /// blocks                       says what the prompt was
 /// chosen                       says what was set
 /// session   known              says what the session is called, what was said in it
+/// variable NAME                says what it finds in its environment
 /// spawn                        starts something that stays, says its number
 /// wait                         until it is told to stop
 /// hang                         does nothing any more, whatever it is told
@@ -124,6 +133,13 @@ impl Agent {
                 "session/load" | "session/resume" => self.take_up(&id, &params),
                 "session/fork" => self.copy(&id, &params),
                 "session/list" => list(&id, &params),
+                "authenticate" => {
+                    if let Some(place) = std::env::var_os(SIGNED_IN) {
+                        // Who can't be signed in hears of it at the next try.
+                        std::fs::write(place, "").unwrap_or_default();
+                    }
+                    answer(&id, &json!({}));
+                }
                 "session/close" => answer(&id, &json!({})),
                 _ => fail(&id, &json!({"code": -32601, "message": "Method not found"})),
             }
@@ -160,13 +176,19 @@ impl Agent {
                         "list": self.is("list").then(|| json!({})),
                     },
                 },
-                "authMethods": [{"id": "key", "name": "API key"}],
+                "agentInfo": {"name": "scripted", "version": "1.2.3"},
+                "authMethods": [
+                    {"id": "key", "name": "API key"},
+                    {"id": "terminal", "name": "Terminal", "type": "terminal", "args": ["--login"]},
+                ],
             }),
         );
     }
 
     fn open(&mut self, id: &Value) {
-        if self.is("auth") {
+        let signed_in = std::env::var_os(SIGNED_IN);
+        let signed_out = signed_in.is_some_and(|place| !std::path::Path::new(&place).exists());
+        if self.is("auth") || signed_out {
             let error = json!({"code": -32000, "message": "Authentication required"});
             return fail(id, &error);
         }
@@ -178,7 +200,13 @@ impl Agent {
         }
         let mut opened = json!({"sessionId": session});
         if let (true, Some(opened)) = (self.is("modes"), opened.as_object_mut()) {
-            let modes = json!([{"id": "ask", "name": "Ask"}, {"id": "do", "name": "Do"}]);
+            let mut modes = vec![
+                json!({"id": "ask", "name": "Ask"}),
+                json!({"id": "do", "name": "Do"}),
+            ];
+            if self.is("trusting") {
+                modes.push(json!({"id": "yolo", "name": "Everything"}));
+            }
             let modes = json!({"currentModeId": "ask", "availableModes": modes});
             opened.insert("modes".to_owned(), modes);
             opened.insert("configOptions".to_owned(), options("small"));
@@ -310,6 +338,7 @@ impl Agent {
             "session" => say(session),
             "known" => say(&memory::of(session).join(", ")),
             "chosen" => say(&Value::Array(self.chosen.clone()).to_string()),
+            "variable" => say(&std::env::var(rest).unwrap_or_else(|_| "not there".to_owned())),
             "spawn" => {
                 let mut command = std::process::Command::new("sleep");
                 let command = command
@@ -394,55 +423,4 @@ fn list(id: &Value, params: &Value) {
     let next = (page + 1 < sessions.len()).then(|| (page + 1).to_string());
     let listed: Vec<_> = listed.into_iter().collect();
     answer(id, &json!({"sessions": listed, "nextCursor": next}));
-}
-
-fn text_of<'a>(params: &'a Value, key: &str) -> &'a str {
-    params.get(key).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn chunk(session: &str, kind: &str, text: &str) {
-    let content = json!({"type": "text", "text": text});
-    tell_update(session, &json!({"sessionUpdate": kind, "content": content}));
-}
-
-fn options(model: &str) -> Value {
-    json!([{
-        "id": "the-model", "name": "Model", "category": "model", "type": "select", "currentValue": model,
-        "options": [
-            {"value": "small", "name": "Small"}, {"value": "large", "name": "Large"},
-            {"value": "forbidden", "name": "Forbidden"},
-        ],
-    }])
-}
-
-fn tell_update(session: &str, update: &Value) {
-    let params = json!({"sessionId": session, "update": update});
-    send(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
-}
-
-fn answer(id: &Value, result: &Value) {
-    send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
-}
-
-fn fail(id: &Value, error: &Value) {
-    send(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
-}
-
-fn send(message: &Value) {
-    write(message.to_string().as_bytes());
-}
-
-/// A host that is gone does not want to know.
-fn write(line: &[u8]) {
-    let mut output = std::io::stdout().lock();
-    let written = output
-        .write_all(line)
-        .and_then(|()| output.write_all(b"\n"));
-    written.and_then(|()| output.flush()).unwrap_or_default();
-}
-
-fn complain(words: &str) {
-    let mut output = std::io::stderr().lock();
-    output.write_all(words.as_bytes()).unwrap_or_default();
-    output.write_all(b"\n").unwrap_or_default();
 }

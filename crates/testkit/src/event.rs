@@ -1,6 +1,6 @@
 //! What an agent tells its host, in words.
 
-use agenthost_core::agent::{AdoptedTurn, AgentEvent, SlashCommand, Worker};
+use agenthost_core::agent::{AdoptedTurn, AgentEvent, ForbiddenValue, SlashCommand, Worker};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::chat::{ChatInteractivity, ErrorPart, Message};
 use agenthost_protocol::common::{ErrorInfo, ToolDefinition};
@@ -34,6 +34,8 @@ pub struct Place {
 ///                             what was said before the chat was there
 /// title TEXT                  it knows what the chat is about
 /// options {schema} {values}   what can be configured, and how the session is
+/// forbids KEY VALUE REASON    nobody may choose this
+/// signin                      somebody has to sign in first
 /// worker CHAT CALL HOW        a chat for a worker: read-only, hidden, full
 /// close CHAT                  the chat of a worker can go
 /// ACTION {payload}            an action of a chat or a terminal
@@ -140,6 +142,18 @@ pub fn event(place: &Place, text: &str) -> Result<AgentEvent, String> {
                 values: part()?.as_object().cloned().unwrap_or_default(),
             }
         }
+        "forbids" => {
+            let (key, rest) = word(rest);
+            let (value, reason) = word(rest);
+            AgentEvent::Forbids {
+                values: vec![ForbiddenValue {
+                    key: key.to_owned(),
+                    value: value.into(),
+                    reason: reason.to_owned(),
+                }],
+            }
+        }
+        "signin" => AgentEvent::SignInNeeded,
         "worker" => {
             let (worker, rest) = word(rest);
             let (call, how) = word(rest);

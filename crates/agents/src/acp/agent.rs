@@ -5,15 +5,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agenthost_core::agent::ForbiddenValue;
 use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapability};
 use agenthost_workspace::sweep;
 
 use super::mcp::AcpMcpServer;
 use super::process::AcpLaunch;
+use super::profile::{AcpProfile, AgentSessions};
 use super::services::AcpService;
 use super::{bridge, options};
 use crate::agent::{Agent, Session, SessionFuture};
+use crate::tokens::Tokens;
 
 /// A program that speaks the Agent Client Protocol. Each session of the host
 /// has a process of its own.
@@ -29,6 +32,9 @@ pub struct AcpAgent {
     pub(super) mcp_servers: Arc<[AcpMcpServer]>,
     /// How long it may take to stop when it is told to.
     pub(super) patience: Duration,
+    pub(super) profile: Arc<AcpProfile>,
+    /// Tokens for its environment.
+    pub(super) tokens: Tokens,
 }
 
 /// How long an agent may take to stop, if nobody says.
@@ -45,6 +51,8 @@ impl AcpAgent {
             services: BTreeSet::new(),
             mcp_servers: Arc::default(),
             patience: PATIENCE,
+            profile: Arc::default(),
+            tokens: Tokens::default(),
         }
     }
 
@@ -81,6 +89,44 @@ impl AcpAgent {
             ..self
         }
     }
+
+    /// One that is particular about something.
+    #[must_use]
+    pub fn with_profile(self, profile: AcpProfile) -> Self {
+        AcpAgent {
+            profile: Arc::new(profile),
+            ..self
+        }
+    }
+
+    /// What it goes by.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Its name for people.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How it is started now: with the token that there is for it.
+    #[must_use]
+    pub fn launch(&self) -> AcpLaunch {
+        let mut launch = AcpLaunch::clone(&self.launch);
+        if let Some(used) = &self.profile.token
+            && let Some(token) = self.tokens.latest(&used.resource)
+            // It would stand for something else: no client may have the host
+            // look into its own environment.
+            && !token.reveal().starts_with('$')
+        {
+            let environment = &mut launch.environment;
+            environment.retain(|(name, _)| *name != used.environment);
+            environment.push((used.environment.clone(), token.reveal().to_owned()));
+        }
+        launch
+    }
 }
 
 impl Agent for AcpAgent {
@@ -88,13 +134,17 @@ impl Agent for AcpAgent {
         let description = format!("{}, by the Agent Client Protocol", self.name);
         AgentInfo {
             capabilities: Some(AgentCapabilities {
-                multiple_chats: Some(MultipleChatsCapability {
+                multiple_chats: match self.profile.sessions {
                     // Where the agent can't, it is told what was said.
-                    fork: Some(true),
-                    side_chat: Some(true),
-                }),
+                    AgentSessions::Many => Some(MultipleChatsCapability {
+                        fork: Some(true),
+                        side_chat: Some(true),
+                    }),
+                    AgentSessions::One => None,
+                },
                 multiple_working_directories: None,
             }),
+            protected_resources: self.profile.resources(),
             ..AgentInfo::new(self.id.as_str(), self.name.as_str(), &description)
         }
     }
@@ -104,6 +154,10 @@ impl Agent for AcpAgent {
         Some(options::unknown())
     }
 
+    fn forbidden(&self) -> Vec<ForbiddenValue> {
+        self.profile.rule().known_forbidden()
+    }
+
     fn begin(&self) {
         if let Some(notes) = &self.notes {
             sweep(notes);
@@ -111,6 +165,10 @@ impl Agent for AcpAgent {
     }
 
     fn work(&self, session: Session) -> SessionFuture {
-        Box::pin(bridge::work(session, self.clone()))
+        let agent = AcpAgent {
+            tokens: session.tokens.clone(),
+            ..self.clone()
+        };
+        Box::pin(bridge::work(session, agent))
     }
 }

@@ -7,7 +7,9 @@
 mod commands;
 mod heard;
 mod lasting;
+mod losing;
 mod serve;
+mod trust;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,10 +21,10 @@ use agenthost_protocol::wire::Object;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use self::trust::Remarks;
 use super::agent::AcpAgent;
 use super::chat::{AgentSession, Chat, InFlight, Knows, Link, Prompted, Running};
 use super::live::{Call, Live, Phase};
-use super::mapper::failure;
 use super::prompt;
 use super::replay::Purpose;
 use super::services::Services;
@@ -54,6 +56,7 @@ struct Bridge {
     spare: Link,
     stage: Stage,
     services: Services,
+    remarks: Remarks,
 }
 
 /// Whether the host was told that the agent is ready.
@@ -77,6 +80,7 @@ pub(super) async fn work(session: Session, agent: AcpAgent) -> Result<(), String
         spare: Link::None,
         stage: Stage::Opening,
         services: Services::new(),
+        remarks: Remarks::default(),
     };
     let worked = bridge.work(&mut commands).await;
     bridge.close().await;
@@ -207,7 +211,8 @@ impl Bridge {
         let notices = notices.into_iter().flatten();
         let notices = notices.map(|notice| Told::Turn(TurnEvent::Notice(notice.into())));
         let notices = notices.collect();
-        self.tell(address, notices).await
+        self.tell(address, notices).await?;
+        self.make_remarks().await
     }
 
     /// Tells the host what follows from what the agent sent about a chat.
@@ -268,115 +273,23 @@ impl Bridge {
         let Some(session) = link.and_then(Link::open) else {
             return Ok(());
         };
-        if session.unsettled > 0 || session.options.is_empty() {
+        let nothing = session.options.is_empty() && self.values.is_empty();
+        if session.unsettled > 0 || nothing {
             return Ok(());
         }
         self.values = session.options.values();
+        let mut schema = session.options.schema();
+        let forbidden = self.agent.profile.rule().mark(&mut schema);
+        self.remarks.look(&forbidden, &self.values);
+        if let Some(forbids) = self.remarks.news(forbidden) {
+            self.events.send(forbids).await?;
+        }
         let configurable = AgentEvent::Configurable {
-            schema: Box::new(session.options.schema()),
+            schema: Box::new(schema),
             values: self.values.clone(),
         };
-        Ok(self.events.send(configurable).await?)
-    }
-
-    /// The turn of a chat has failed before the agent had a say.
-    async fn fail_turn(&mut self, chat: &Uri, kind: &str, reason: &str) -> Result<(), String> {
-        let turn = self.chats.get_mut(chat).and_then(|chat| chat.turn.take());
-        if let Some(turn) = turn {
-            let id = turn.id.clone();
-            turn.give_up();
-            let error = Some(failure(kind, reason));
-            self.events.end(chat, &id, error).await?;
-        }
-        Ok(())
-    }
-
-    /// The agent is gone, or has to go: all that it was doing has failed. The
-    /// next message starts it again.
-    async fn lose(&mut self, reason: &str) -> Result<(), String> {
-        self.spare = Link::None;
-        self.services.terminals.forget();
-        let chats: Vec<_> = self.chats.keys().cloned().collect();
-        for address in chats {
-            self.settle(&address).await?;
-            let Some(chat) = self.chats.get_mut(&address) else {
-                continue;
-            };
-            if let Link::Open(session) = std::mem::take(&mut chat.agent_session) {
-                chat.noted = Some(session.id);
-            }
-            // A turn that waits for the end of a cancelled one may still begin.
-            let cancelled = chat
-                .in_flight
-                .take()
-                .is_some_and(|flight| flight.stop_by.is_some());
-            if !cancelled {
-                self.fail_turn(&address, "agentStopped", reason).await?;
-            }
-        }
-        if self.stage == Stage::Opening {
-            return Err(reason.to_owned());
-        }
-        let waiting: Vec<_> = self.chats.keys().cloned().collect();
-        for address in waiting {
-            Box::pin(self.advance(&address)).await?;
-        }
-        Ok(())
-    }
-
-    fn next_deadline(&self) -> Option<Instant> {
-        let starting = self.live.as_ref().and_then(|live| match live.phase {
-            Phase::Starting(deadline) => Some(deadline),
-            Phase::Ready => None,
-        });
-        let flights = self
-            .chats
-            .values()
-            .filter_map(|chat| chat.in_flight.as_ref());
-        let stops = flights.filter_map(|flight| flight.stop_by);
-        let links = self.chats.values().map(|chat| &chat.agent_session);
-        let openings = links.chain([&self.spare]).filter_map(Link::deadline);
-        stops.chain(starting).chain(openings).min()
-    }
-
-    /// The agent has taken too long for something.
-    async fn overdue(&mut self) -> Result<(), String> {
-        let reason = if self.is_stubborn() {
-            "the agent did not stop when it was told to, and was ended"
-        } else {
-            "the agent did not answer in time, and was ended"
-        };
-        // At once: it had its time.
-        self.live = None;
-        self.lose(reason).await
-    }
-
-    /// Whether the agent goes on with what it was told to stop.
-    fn is_stubborn(&self) -> bool {
-        let now = Instant::now();
-        let mut flights = self
-            .chats
-            .values()
-            .filter_map(|chat| chat.in_flight.as_ref());
-        flights.any(|flight| flight.stop_by.is_some_and(|by| by <= now))
-    }
-
-    /// Ends the agent, and leaves nothing of it.
-    async fn close(&mut self) {
-        self.close_terminals().await;
-        let Some(live) = self.live.take() else {
-            return;
-        };
-        for chat in std::mem::take(&mut self.chats).into_values() {
-            if let (Link::Open(session), Some(_)) = (&chat.agent_session, &chat.in_flight) {
-                live.cancel(&session.id);
-            }
-            if let Some(turn) = chat.turn {
-                turn.give_up();
-            }
-        }
-        // Nobody is left to hear what it complained of.
-        drop(live.end().await);
+        self.events.send(configurable).await?;
+        self.make_remarks().await
     }
 
     /// What content of this session goes by.

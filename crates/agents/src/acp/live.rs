@@ -17,6 +17,7 @@ use super::process::Process;
 use super::prompt::Senses;
 use super::replay::Purpose;
 use super::services::AcpService;
+use super::sign_in::{self, SignInMethod};
 use super::tail::Tail;
 use super::wire::{AUTHENTICATION_REQUIRED, CallError, Connection, Incoming};
 
@@ -68,8 +69,11 @@ pub(crate) struct Live {
     offered: Arc<[AcpMcpServer]>,
     /// Those of them that it can.
     mcp: Usable,
-    /// The names of the ways to sign in.
-    sign_in: Vec<String>,
+    /// The ways to sign in that it offers.
+    pub(crate) methods: Vec<SignInMethod>,
+    /// How to sign in, for people.
+    sign_in: Option<String>,
+    id: String,
     /// Updates of sessions that nobody knows yet: agents talk of a session
     /// before they say that it is there.
     early: Vec<(String, Value)>,
@@ -88,6 +92,7 @@ pub(crate) enum Phase {
 #[derive(Debug, Clone, Copy, Default)]
 struct Can {
     close: Option<()>,
+    delete: Option<()>,
     directories: Option<()>,
     fork: Option<()>,
     load: Option<()>,
@@ -97,7 +102,7 @@ struct Can {
 impl Live {
     /// Starts an agent, and asks what it can do.
     pub(crate) async fn start(agent: &AcpAgent, folder: &Path) -> Result<Self, String> {
-        let started = Process::spawn(&agent.launch, folder, agent.notes.as_deref());
+        let started = Process::spawn(&agent.launch(), folder, agent.notes.as_deref());
         let (process, pipes) = started.map_err(|error| error.to_string())?;
         let opened = Connection::open(pipes.stdin, pipes.stdout).await;
         let (connection, incoming, noise) = match opened {
@@ -123,6 +128,8 @@ impl Live {
                 "_meta": {"terminal_output": true, "terminal_output_delta": true},
                 "session": {"notices": {}, "compaction": {}, "configOptions": {"boolean": {}}},
                 "elicitation": {"form": {}, "url": {}},
+                // `agenthost agents sign-in` has a terminal.
+                "auth": {"terminal": true},
             },
             "clientInfo": {"name": "agenthost", "title": "agenthost", "version": version},
         });
@@ -137,7 +144,9 @@ impl Live {
             can: Can::default(),
             offered: Arc::clone(&agent.mcp_servers),
             mcp: Usable::default(),
-            sign_in: Vec::new(),
+            methods: Vec::new(),
+            sign_in: agent.profile.sign_in.clone(),
+            id: agent.id().to_owned(),
             early: Vec::new(),
         })
     }
@@ -154,6 +163,7 @@ impl Live {
         };
         self.can = Can {
             close: can("close"),
+            delete: can("delete"),
             directories: can("additionalDirectories"),
             fork: can("fork"),
             load: answer
@@ -164,10 +174,7 @@ impl Live {
         };
         self.senses = Senses::read(answer);
         self.mcp = Usable::of(&self.offered, answer);
-        let methods = answer.get("authMethods").and_then(Value::as_array);
-        let names = methods.into_iter().flatten();
-        let names = names.filter_map(|method| method.get("name")?.as_str());
-        self.sign_in = names.map(|name| name.chars().take(60).collect()).collect();
+        self.methods = sign_in::read(answer);
         self.phase = Phase::Ready;
         Ok(())
     }
@@ -239,6 +246,14 @@ impl Live {
         }
     }
 
+    /// Has a session forgotten that was only for trying.
+    pub(crate) fn delete_session(&self, id: &str) {
+        if self.can.delete.is_some() {
+            let params = json!({"sessionId": id});
+            self.connection.call(Call::Close, "session/delete", &params);
+        }
+    }
+
     /// Asks for something else.
     pub(crate) fn call(&self, call: Call, method: &str, params: &impl Serialize) {
         self.connection.call(call, method, params);
@@ -281,14 +296,24 @@ impl Live {
     pub(crate) fn explain(&self, error: &CallError) -> String {
         match error {
             CallError::Refused { code, message } if *code == AUTHENTICATION_REQUIRED => {
-                let ways = match self.sign_in.join(", ") {
-                    ways if ways.is_empty() => "sign in with the agent itself".to_owned(),
-                    ways => format!("sign in with the agent itself, by one of: {ways}"),
-                };
-                format!("the agent wants you to sign in first: {message}\nhint: {ways}")
+                let hint = self.how_to_sign_in();
+                format!("the agent wants you to sign in first: {message}\nhint: {hint}")
             }
             CallError::Refused { message, .. } => message.clone(),
             CallError::Gone => error.to_string(),
+        }
+    }
+
+    /// What to do to sign in, for people.
+    pub(crate) fn how_to_sign_in(&self) -> String {
+        let itself = "sign in with the agent itself".to_owned();
+        let hint = self.sign_in.clone().unwrap_or(itself);
+        match sign_in::list(&self.methods) {
+            ways if ways.is_empty() => hint,
+            ways => format!(
+                "{hint}, or run `agenthost agents sign-in {}`: {ways}",
+                self.id
+            ),
         }
     }
 

@@ -55,7 +55,7 @@ async fn open(how: &str) -> Bench {
 
 async fn stopped(how: &str) -> String {
     let mut bench = begin(agent(how), None, None);
-    let said = bench.next().await;
+    let said = bench.until("stopped").await.pop().unwrap();
     said.strip_prefix("stopped: ").unwrap().to_owned()
 }
 
@@ -258,7 +258,7 @@ async fn modes_and_options_are_configuration() {
         r#"\"configId\":\"the-model\""#,
         r#"\"value\":\"large\""#,
     ] {
-        assert!(said[0].contains(expected), "{said:?}");
+        assert!(said[1].contains(expected), "{said:?}");
     }
 }
 

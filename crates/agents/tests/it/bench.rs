@@ -157,6 +157,14 @@ fn describe(event: &AgentEvent) -> String {
         AgentEvent::Configurable { values, .. } => {
             format!("options {}", serde_json::Value::Object(values.clone()))
         }
+        AgentEvent::Forbids { values } => {
+            let values = values.iter();
+            let values: Vec<_> = values
+                .map(|one| format!("{}={}", one.key, one.value))
+                .collect();
+            format!("forbids {}", values.join(" "))
+        }
+        AgentEvent::SignInNeeded => "sign in".to_owned(),
         AgentEvent::Commands { commands } => format!("{} commands", commands.len()),
         AgentEvent::TurnEnded { turn, error, .. } => match error {
             None => format!("end {turn}"),

@@ -11,7 +11,9 @@ mod acp;
 #[expect(unreachable_pub, reason = "it is public where it lives")]
 #[path = "../../../testkit/src/acp_agent.rs"]
 mod acp_agent;
+mod acp_choices;
 mod acp_files;
+mod acp_sign_in;
 mod acp_terminals;
 mod bench;
 mod large;

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use agenthost_protocol::ids::ProviderId;
 
 use super::*;
@@ -36,6 +38,8 @@ fn every_key_is_applied() {
         readable_folders = ["/usr/share/doc"]
         writable_folders = ["/srv/notes"]
         tls = { certificate = "/c.pem", key = "/k.pem" }
+        auto_agents = false
+        default_agent = "other"
         [limits]
         message_bytes = 1
         connections = 2
@@ -57,6 +61,15 @@ fn every_key_is_applied() {
         [[agents]]
         id = "other"
         command = ["other"]
+        allow_trusting = true
+        trusting = ["boss"]
+        sign_in = "ask the boss"
+        token_env = "OTHER_TOKEN"
+        token_resource = "https://example.org/other"
+        [[agents]]
+        id = "hidden"
+        command = ["hidden"]
+        enabled = false
     "#;
     for key in KEYS {
         let name = key.name.rsplit('.').next().unwrap();
@@ -99,11 +112,136 @@ fn every_key_is_applied() {
         .collect();
     let named = |id: &str, name: &str| (ProviderId::from(id), name.to_owned());
     let expected = [
+        named("other", "other"),
         named("shell", "Shell"),
         named("goose", "Goose"),
-        named("other", "other"),
     ];
     assert_eq!(agents, expected);
+    let infos: Vec<_> = config.agents.iter().map(|agent| agent.info()).collect();
+    let resources = infos[0].protected_resources.as_ref().unwrap();
+    assert_eq!(resources[0].resource, "https://example.org/other");
+    // It may be told to do everything; the other may not.
+    assert!(config.agents[0].forbidden().is_empty());
+    assert!(!config.agents[2].forbidden().is_empty());
+}
+
+fn program(folder: &Path, name: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    let path = folder.join(name);
+    std::fs::write(&path, "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+/// What became of the agents, with programs in a folder.
+fn standings(folder: &Path, text: &str) -> Vec<String> {
+    let file = parse(text).unwrap();
+    let candidates = file.candidates_in(folder.as_os_str(), None).unwrap();
+    let shown = candidates.into_iter().filter_map(|candidate| {
+        let what = match &candidate.standing {
+            Standing::Offered(agent) => {
+                let launch = agent.launch();
+                let program = Path::new(&launch.program).file_name().unwrap();
+                let program = program.to_str().unwrap();
+                format!(
+                    "{} = {program} {}",
+                    candidate.name,
+                    launch.arguments.join(" ")
+                )
+            }
+            Standing::NeverAsks => "never asks".to_owned(),
+            Standing::Hidden => "hidden".to_owned(),
+            Standing::Missing => return None,
+        };
+        Some(format!("{}: {}", candidate.id, what.trim()))
+    });
+    shown.collect()
+}
+
+#[test]
+fn known_agents_that_are_here_are_offered() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    assert!(standings(folder, "").is_empty());
+    for name in ["goose", "gemini", "pi-acp", "pi"] {
+        program(folder, name);
+    }
+    let goose = "goose: goose = goose acp --with-builtin developer";
+    let gemini = "gemini: Gemini = gemini --acp";
+    assert_eq!(standings(folder, ""), [gemini, goose, "pi: never asks"]);
+    assert!(standings(folder, "auto_agents = false").is_empty());
+    let changed = "
+        [[agents]]
+        id = 'goose'
+        name = 'My goose'
+        [[agents]]
+        id = 'gemini'
+        enabled = false
+        [[agents]]
+        id = 'pi'
+        allow_trusting = true
+        [[agents]]
+        id = 'qwen'
+        command = ['/opt/qwen', '--acp', '-y']
+        [[agents]]
+        id = 'mine'
+        command = ['mine']
+    ";
+    let qwen = "qwen: Qwen Code = qwen --acp -y";
+    let mine = "goose: My goose = goose acp --with-builtin developer";
+    let expected = [
+        "gemini: hidden",
+        mine,
+        qwen,
+        "pi: pi = pi-acp",
+        "mine: mine = mine",
+    ];
+    assert_eq!(standings(folder, changed), expected);
+    // Without looking, those that are named are there all the same.
+    let named = format!("auto_agents = false\n{changed}");
+    assert_eq!(standings(folder, &named), expected);
+}
+
+#[test]
+fn the_environment_of_a_known_agent_can_be_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    program(folder.path(), "goose");
+    let text = "[[agents]]\nid = 'goose'\nenv = { GOOSE_MODE = 'smart_approve', MINE = '1' }";
+    let file = parse(text).unwrap();
+    let candidates = file.candidates_in(folder.path().as_os_str(), None).unwrap();
+    let goose = candidates
+        .into_iter()
+        .find(|one| one.id == "goose")
+        .unwrap();
+    let Standing::Offered(goose) = goose.standing else {
+        panic!("it is there");
+    };
+    let environment: BTreeMap<_, _> = goose.launch().environment.into_iter().collect();
+    let found = |name: &str| environment.get(name).map(String::as_str);
+    assert_eq!(found("GOOSE_MODE"), Some("smart_approve"));
+    assert_eq!(found("GOOSE_TELEMETRY_ENABLED"), Some("false"));
+    // By reference: what it holds is read when the agent starts.
+    assert_eq!(found("OPENAI_API_KEY"), Some("$OPENAI_API_KEY"));
+    assert_eq!(found("MINE"), Some("1"));
+}
+
+/// The page about agents has every one that is known.
+#[test]
+fn every_known_agent_is_documented() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/agents.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for agent in agenthost_agents::known_agents() {
+        let command = [&agent.programs[..1], &agent.arguments].concat().join(" ");
+        let trusting = match &*agent.trusting {
+            _ if agent.never_asks => "always: it never asks".to_owned(),
+            [] => "-".to_owned(),
+            words => format!("`{}`", words.join("`, `")),
+        };
+        let row = format!(
+            "| `{}` | {} | `{command}` | `{}` | {} | {trusting} |",
+            agent.id, agent.name, agent.install, agent.sign_in
+        );
+        assert!(page.contains(&row), "not in docs/agents.md: {row}");
+    }
 }
 
 #[test]
@@ -120,7 +258,12 @@ fn an_agent_that_can_not_be_is_refused() {
     assert!(refused(&twice.replace("'a'\n", "'shell'\n")).contains("another agent"));
     assert!(refused(&twice.replace("'a'\n", "'a b'\n")).contains("an `id` has"));
     assert!(refused("[[agents]]\nid = 'a'\ncommand = []").contains("needs a program"));
-    assert!(refused("[[agents]]\nid = 'a'").contains("missing field `command`"));
+    assert!(refused("[[agents]]\nid = 'a'").contains("`command` is needed"));
+    let token = "[[agents]]\nid = 'goose'\ntoken_env = 'A'";
+    assert!(refused(token).contains("go together"));
+    let token = format!("{token}\ntoken_resource = 'example.org'");
+    assert!(refused(&token).contains("begins with `https://`"));
+    assert!(refused("default_agent = 'nobody'").contains("there is no agent `nobody`"));
     assert_eq!(
         refused("[[agents]]\nid = 'a'\ncomand = ['a']"),
         "line 3: there is no key `agents.comand`; did you mean `agents.command`?"

@@ -19,7 +19,7 @@ fn an_agent_of_the_configuration_is_run() {
     let config = directory.path().join("config/agenthost");
     std::fs::create_dir_all(&config).unwrap();
     let agent = format!(
-        "[[agents]]\nid = 'scripted'\ncommand = {command:?}\nenv = {{ {} = 'early' }}\n",
+        "auto_agents = false\n[[agents]]\nid = 'scripted'\ncommand = {command:?}\nenv = {{ {} = 'early' }}\n",
         acp_agent::AS_AGENT
     );
     std::fs::write(config.join("config.toml"), agent).unwrap();

@@ -1,13 +1,26 @@
 //! `run`, `sessions`, `doctor` and `serve --stdio`, as a person uses them.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
+/// A configuration that offers no agents of this machine, unless there is one
+/// already.
+pub(crate) fn configuration(directory: &Path) -> PathBuf {
+    let folder = directory.join("config/agenthost");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("config.toml");
+    if !file.exists() {
+        std::fs::write(&file, "auto_agents = false\n").unwrap();
+    }
+    file
+}
+
 /// The command, with nothing of this machine's own in it.
 fn agenthost(directory: &Path) -> Command {
+    configuration(directory);
     let mut command = Command::new(env!("CARGO_BIN_EXE_agenthost"));
     command
         .env("XDG_DATA_HOME", directory.join("data"))
@@ -211,7 +224,11 @@ fn doctor_says_what_is_wrong() {
     assert!(wrong.contains("did you mean `listen`?"), "{wrong}");
     let output = run(path, &["run", "x"], "");
     assert!(err(&output).contains("did you mean `listen`?"));
-    std::fs::write(config.join("config.toml"), "[limits]\nrate = 10").unwrap();
+    std::fs::write(
+        config.join("config.toml"),
+        "auto_agents = false\n[limits]\nrate = 10",
+    )
+    .unwrap();
     // A directory that others can read.
     let data = path.join("data/agenthost");
     std::fs::create_dir_all(&data).unwrap();

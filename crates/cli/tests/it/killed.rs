@@ -36,6 +36,8 @@ impl Host {
         let command = Command::new(env!("CARGO_BIN_EXE_agenthost"))
             .args(["serve", "--data-dir"])
             .arg(directory.join("data"))
+            .arg("--config")
+            .arg(crate::commands::configuration(directory))
             .arg("--ready-file")
             .arg(&ready_file)
             .stdout(Stdio::null())

@@ -8,6 +8,7 @@
 )]
 
 mod acp;
+mod agents;
 mod attach;
 mod coming_back;
 mod commands;
@@ -305,6 +306,8 @@ fn a_host_is_served_and_stopped() {
             .arg("serve")
             .arg("--data-dir")
             .arg(directory.path().join("data"))
+            .arg("--config")
+            .arg(commands::configuration(directory.path()))
             .arg("--ready-file")
             .arg(&ready_file)
             .stderr(Stdio::piped())

@@ -128,6 +128,73 @@ fn agents_may_learn_late_what_can_be_configured() {
     );
 }
 
+/// Some values are for whoever runs the host to allow: clients are told no
+/// wherever they choose one.
+#[test]
+fn what_is_forbidden_can_not_be_chosen() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1 {"provider": "roaming"}
+        - c1 subscribe s1
+        agent s1 forbids mode do it does everything
+        c1 ! s1 session/configChanged {"config": {"mode": "do"}}
+        c1 ! s1 session/configChanged {"config": {"mode": "do"}, "replace": true}
+        c1 createSession s2 {"provider": "roaming", "config": {"mode": "do"}}
+        c1 resolveSessionConfig {"provider": "roaming", "config": {"mode": "do"}}
+        c1 ! s1 session/configChanged {"config": {"mode": "ask"}}
+        agent s1 forbids mode ask it asks
+        c1 ! s1 session/configChanged {"config": {"mode": "ask"}}
+        "#,
+        expect![[r#"
+            agent s1 forbids mode do it does everything
+                nothing
+            c1 ! s1 session/configChanged {"config": {"mode": "do"}}
+                c1: 3 rejected: it does everything
+            c1 ! s1 session/configChanged {"config": {"mode": "do"}, "replace": true}
+                c1: 4 rejected: it does everything
+            c1 createSession s2 {"provider": "roaming", "config": {"mode": "do"}}
+                c1: error -32602 config.mode: it does everything
+            c1 resolveSessionConfig {"provider": "roaming", "config": {"mode": "do"}}
+                c1: schema of [mode, branch], {"mode":"ask"}
+            c1 ! s1 session/configChanged {"config": {"mode": "ask"}}
+                c1: 5 s1 by a session/configChanged {"config":{"mode":"ask"}}
+                agent s1: configure {"mode":"ask"}
+            agent s1 forbids mode ask it asks
+                nothing
+            c1 ! s1 session/configChanged {"config": {"mode": "ask"}}
+                c1: 6 s1 by a session/configChanged {"config":{"mode":"ask"}}
+                agent s1: configure {"mode":"ask"}
+        "#]],
+    );
+}
+
+/// What an agent refuses is put back, and is not among the values that it is
+/// told later.
+#[test]
+fn what_an_agent_refuses_is_put_back() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1 {"provider": "roaming"}
+        - c1 subscribe s1
+        c1 ! s1 session/configChanged {"config": {"mode": "do"}}
+        agent s1 options {"type": "object", "properties": {"mode": {"type": "string", "title": "Mode", "enum": ["ask", "do"], "sessionMutable": true}}} {"mode": "ask"}
+        c1 ! s1 session/configChanged {"config": {"mode": "ask"}}
+        "#,
+        expect![[r#"
+            c1 ! s1 session/configChanged {"config": {"mode": "do"}}
+                c1: 3 s1 by a session/configChanged {"config":{"mode":"do"}}
+                agent s1: configure {"mode":"do"}
+            agent s1 options {"type": "object", "properties": {"mode": {"type": "string", "title": "Mode", "enum": ["ask", "do"], "sessionMutable": true}}} {"mode": "ask"}
+                c1: 4 s1 session/configChanged {"config":{"mode":"ask"}}
+            c1 ! s1 session/configChanged {"config": {"mode": "ask"}}
+                c1: 5 s1 by a session/configChanged {"config":{"mode":"ask"}}
+                agent s1: configure {"mode":"ask"}
+        "#]],
+    );
+}
+
 /// A-23: a turn begins about now, whatever a client's clock says.
 #[test]
 fn clocks_that_are_wrong_are_put_right() {

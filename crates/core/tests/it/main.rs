@@ -8,6 +8,7 @@
 
 mod annotations;
 mod asking;
+mod authentication;
 mod changes;
 mod changesets;
 mod chats;

@@ -126,6 +126,10 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
             // Every disposal does.
             Effect::ForgetContent { .. } => continue,
             Effect::Unwatch { channel } => format!("unwatch {channel}"),
+            Effect::Token { place, token } => {
+                let what = if token.is_some() { "token" } else { "no token" };
+                format!("{what} of {} for {}", place.principal.0, place.resource)
+            }
             Effect::UseFiles(errand) => {
                 let roots: Vec<_> = errand
                     .roots
@@ -173,6 +177,7 @@ fn render_use(command: &TerminalCommand) -> String {
 fn render_later(input: &Input) -> String {
     match input {
         Input::GraceEnded { client } => format!("grace {client}"),
+        Input::TokenExpired { place, .. } => format!("token for {} expires", place.resource),
         Input::StillSilent { call, .. } => format!("await {}", call.key().unwrap()),
         Input::StillUnwatched { channel } => format!("await {channel}"),
         Input::StillUngranted { .. } => "await a grant".to_owned(),

@@ -26,6 +26,7 @@
 //! watching [REASON]    the oldest watch has begun, or could not
 //! changed WATCH FILE   a watch saw something
 //! unwatched WATCH      a while has passed since a watch began
+//! expired              the time of the oldest token is over
 //! silent               the patience with the oldest call of a client is over
 //! ```
 //!
@@ -194,6 +195,10 @@ impl Runner<'_> {
             "silent" => {
                 let (session, call) = self.world.awaited.pop_front().unwrap();
                 self.world.step(Input::StillSilent { session, call })
+            }
+            "expired" => {
+                let expired = self.world.tokens.pop_front().unwrap();
+                self.world.step(expired)
             }
             "grace" => self.world.step(Input::GraceEnded {
                 client: ClientId::from(rest),

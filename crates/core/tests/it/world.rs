@@ -22,6 +22,7 @@ use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::root::{
     AgentCapabilities, AgentInfo, MultipleChatsCapability, MultipleWorkingDirectoriesCapability,
 };
+use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::rpc::{ClientNotification, RequestId};
 use agenthost_protocol::session::SessionInputRequest;
 use agenthost_protocol::uri::Uri;
@@ -37,6 +38,8 @@ pub(crate) struct World {
     pub(crate) memories: BTreeMap<ConnectionId, Mirror>,
     /// What was asked of others and is not done yet.
     pub(crate) searches: VecDeque<Box<FileSearch>>,
+    /// Tokens that will expire.
+    pub(crate) tokens: VecDeque<Input>,
     pub(crate) errands: VecDeque<Box<FileErrand>>,
     pub(crate) watches: VecDeque<Box<WatchErrand>>,
     pub(crate) changes: VecDeque<Box<ChangeErrand>>,
@@ -87,7 +90,10 @@ pub(crate) fn config() -> Config {
         }),
         ..agent("shell")
     };
+    let resource = serde_json::json!({"resource": "https://example.org/api", "required": false});
+    let resource = agenthost_protocol::wire::from_str(&resource.to_string()).unwrap();
     let roaming = AgentInfo {
+        protected_resources: Some(vec![resource]),
         capabilities: Some(AgentCapabilities {
             multiple_chats: Some(MultipleChatsCapability::default()),
             multiple_working_directories: Some(MultipleWorkingDirectoriesCapability {
@@ -105,6 +111,7 @@ pub(crate) fn config() -> Config {
         },
         agents: vec![chatty, agent("other"), roaming],
         schemas: BTreeMap::from([(ProviderId::from("roaming"), schema())]),
+        forbidden: BTreeMap::new(),
         roots: Vec::new(),
         default_directory: None,
         grace: Millis(30_000),
@@ -134,6 +141,7 @@ impl World {
             clients: BTreeMap::new(),
             memories: BTreeMap::new(),
             searches: VecDeque::new(),
+            tokens: VecDeque::new(),
             errands: VecDeque::new(),
             watches: VecDeque::new(),
             changes: VecDeque::new(),
@@ -327,6 +335,8 @@ impl World {
             }
             Effect::FindFiles(search) => self.searches.push_back(search.clone()),
             Effect::UseFiles(errand) => self.errands.push_back(errand.clone()),
+            // What agents do with tokens is theirs.
+            Effect::Token { .. } => {}
             Effect::Watch(errand) => self.watches.push_back(errand.clone()),
             Effect::Changes(errand) => self.changes.push_back(errand.clone()),
             Effect::Later { input, .. } => match &**input {
@@ -336,6 +346,7 @@ impl World {
                 Input::LookAgain { channel, round } => {
                     self.looks.push_back((channel.clone(), *round));
                 }
+                Input::TokenExpired { .. } => self.tokens.push_back((**input).clone()),
                 Input::StillUnanswered { connection, id } => {
                     self.unanswered.push_back((*connection, id.clone()));
                 }
@@ -353,7 +364,10 @@ impl World {
             Effect::Notify { notification, to } => {
                 for connection in to {
                     let client = self.clients.get_mut(connection).unwrap();
-                    client.listing.as_mut().unwrap().hear(notification);
+                    // Also for those that do not follow the host.
+                    if !matches!(**notification, HostNotification::AuthRequired(_)) {
+                        client.listing.as_mut().unwrap().hear(notification);
+                    }
                 }
             }
             Effect::Terminal {

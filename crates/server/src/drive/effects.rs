@@ -73,6 +73,7 @@ impl Driver {
                 provider,
                 command,
             } => return Ok(self.agents.command(&session, &provider, *command)),
+            Effect::Token { place, token } => self.agents.keep_token(place, token),
             Effect::Discarded {
                 channel,
                 action,

@@ -46,6 +46,7 @@ fn config() -> Config {
             capabilities: None,
         }],
         schemas: BTreeMap::new(),
+        forbidden: BTreeMap::new(),
         roots: Vec::new(),
         default_directory: None,
         grace: Millis(30_000),

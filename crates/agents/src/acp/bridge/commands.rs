@@ -105,10 +105,7 @@ impl Bridge {
                 }
                 Ok(())
             }
-            AgentCommand::Configure { values } => {
-                self.configure(values);
-                Ok(())
-            }
+            AgentCommand::Configure { values } => self.configure(values).await,
             AgentCommand::Directories { directories } => self.use_folders(&directories),
             AgentCommand::OpenChat { chat, context } => {
                 self.open_chat(chat, context);
@@ -200,20 +197,38 @@ impl Bridge {
         }
     }
 
-    fn configure(&mut self, values: Object) {
+    async fn configure(&mut self, values: Object) -> Result<(), String> {
+        self.values = values;
         let Some(live) = &self.live else {
-            self.values = values;
-            return;
+            return Ok(());
         };
-        let links = self.chats.values_mut().map(|chat| &mut chat.agent_session);
-        for link in links.chain([&mut self.spare]) {
+        let mut refused = None;
+        let chats = self.chats.iter_mut();
+        let chats = chats.map(|(address, chat)| (Some(address.clone()), &mut chat.agent_session));
+        for (address, link) in chats.chain([(None, &mut self.spare)]) {
             let Some(session) = link.open() else {
                 continue;
             };
+            let mut values = self.values.clone();
+            let schema = session.options.schema();
+            let withheld = self.agent.profile.rule().withhold(&schema, &mut values);
+            self.remarks.refused(&withheld);
+            let mut keys = values.keys();
+            let strange = keys.find(|key| !schema.properties.contains_key(*key));
+            if let Some(strange) = strange {
+                self.remarks.not_taken(strange, "there is no such choice");
+            }
+            if strange.is_some() || !withheld.is_empty() {
+                refused = Some(address);
+            }
             for (key, value) in &values {
                 set(live, session, key, value);
             }
         }
-        self.values = values;
+        // What is not to be is put back.
+        match refused {
+            Some(address) => self.tell_options(address.as_ref()).await,
+            None => Ok(()),
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::acp::chat::{Knows, cancelled};
 use crate::acp::mapper::ChatMapper;
 use crate::acp::options::Options;
 use crate::acp::replay::Replay;
-use crate::acp::wire::{CallError, Object, Reply};
+use crate::acp::wire::{AUTHENTICATION_REQUIRED, CallError, Object, Reply};
 
 /// Whose an agent session is.
 pub(super) enum Owner {
@@ -207,6 +207,9 @@ impl Bridge {
         };
         if let Some(reason) = reason {
             let reason = format!("begin a session: {reason}");
+            if is_sign_in(&answer) {
+                self.events.send(AgentEvent::SignInNeeded).await?;
+            }
             return match chat {
                 None => Err(reason),
                 Some(chat) => {
@@ -242,6 +245,9 @@ impl Bridge {
             unsettled: 0,
             knows,
         };
+        let rule = self.agent.profile.rule();
+        let withheld = rule.withhold(&session.options.schema(), &mut self.values);
+        self.remarks.refused(&withheld);
         if let Some(live) = &self.live {
             for (key, value) in &self.values {
                 set(live, &mut session, key, value);
@@ -302,6 +308,12 @@ impl Bridge {
             return Ok(());
         }
         chat.in_flight = None;
+        if is_sign_in(&answer) {
+            self.events.send(AgentEvent::SignInNeeded).await?;
+        }
+        let Some(chat) = self.chats.get_mut(address) else {
+            return Ok(());
+        };
         let running = chat.turn.as_ref().is_some_and(|turn| turn.id == *id);
         if let (true, Some(session)) = (running, chat.agent_session.open()) {
             let (told, error) = session.mapper.answered(answer);
@@ -337,11 +349,12 @@ impl Bridge {
         };
         session.unsettled = session.unsettled.saturating_sub(1);
         // What an agent refuses stays as it is, and the host hears how that is.
-        if let Ok(answer) = answer {
-            match answer.get("configOptions") {
+        match answer {
+            Ok(answer) => match answer.get("configOptions") {
                 Some(listed) => session.options.replace(listed),
                 None => session.options.set(key, value),
-            }
+            },
+            Err(error) => self.remarks.not_taken(key, &error.to_string()),
         }
         match owner {
             Owner::Chat(chat) => {
@@ -389,6 +402,11 @@ impl Bridge {
         );
         found.map(|(address, _)| address.clone())
     }
+}
+
+/// Whether somebody has to sign in first.
+fn is_sign_in(answer: &Result<Value, CallError>) -> bool {
+    matches!(answer, Err(CallError::Refused { code, .. }) if *code == AUTHENTICATION_REQUIRED)
 }
 
 pub(super) fn session_of(params: &Object) -> Option<&str> {

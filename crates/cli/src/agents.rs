@@ -1,0 +1,72 @@
+//! `agenthost agents`: which there are, whether they work, and signing in.
+
+mod examine;
+mod sign_in;
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::Subcommand;
+
+pub(crate) use self::examine::{Depth, Report, State, examine_all};
+use crate::output;
+use crate::place::Place;
+
+/// List the agents that are known, and say how to get those that do not work
+/// going
+///
+/// Agents that are installed are started for a moment, to see whether they
+/// answer and whether somebody is signed in. Nothing is said to them.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    place: Place,
+    /// Only look whether they are installed; start nothing
+    #[arg(long)]
+    quick: bool,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    SignIn(sign_in::Arguments),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  agenthost agents
+  agenthost agents --quick --json
+  agenthost agents sign-in gemini             the ways there are, or the only one
+  agenthost agents sign-in gemini oauth-personal";
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(Command::SignIn(arguments)) = arguments.command {
+        return tokio::select! {
+            done = sign_in::run(arguments) => done,
+            () = examine::interrupted() => bail!("interrupted"),
+        };
+    }
+    let settings = arguments.place.settings()?;
+    let depth = if arguments.quick {
+        Depth::Look
+    } else {
+        Depth::Start
+    };
+    for report in examine_all(settings.candidates()?, depth).await? {
+        let line = if arguments.json {
+            serde_json::to_string(&report)?
+        } else {
+            let hint = report.hint.as_ref();
+            let hint = hint.map_or(String::new(), |hint| format!("\n{:25}{hint}", ""));
+            let state = report.state.word();
+            format!("{:<11}{state:<14}{}{hint}", report.id, report.found)
+        };
+        output::data(&line)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,124 @@
+//! `agenthost agents sign-in`: signing in with an agent.
+
+use std::process::ExitCode;
+
+use agenthost_agents::{
+    AcpAgent, SignInMethod, SignInWay, SignedIn, examine, sign_in, sign_in_command,
+};
+use anyhow::{Context, bail};
+
+use crate::config::Standing;
+use crate::output;
+use crate::place::Place;
+
+/// Sign in with an agent
+///
+/// An agent offers ways to sign in. Some it does itself, often with a browser;
+/// some are a program that runs in this terminal; some are a key that has to
+/// be in its environment. If it offers one way, that is taken; if more, name
+/// one. Nothing of it is kept by agenthost.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The agent
+    agent: String,
+    /// The way, as the agent calls it
+    method: Option<String>,
+    #[command(flatten)]
+    place: Place,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let settings = arguments.place.settings()?;
+    let name = &arguments.agent;
+    let mut candidates = settings.candidates()?.into_iter();
+    let found = candidates.find(|candidate| candidate.id == *name);
+    let found = found.with_context(|| {
+        format!("there is no agent `{name}`; `agenthost agents --quick` lists them")
+    })?;
+    let agent = match found.standing {
+        Standing::Offered(agent) => agent,
+        Standing::Missing => {
+            let install = found.known.map_or("", |known| known.install.as_str());
+            bail!("`{name}` is not installed: {install}");
+        }
+        Standing::Hidden | Standing::NeverAsks => bail!("`{name}` is not offered here"),
+    };
+    let folder = tempfile::tempdir().context("a folder to start the agent in")?;
+    let started = examine(&agent, folder.path()).await;
+    let examined = started.map_err(|reason| anyhow::anyhow!("start `{name}`: {reason}"))?;
+    let hint = found.known.map(|known| known.sign_in.as_str());
+    let method = match (&arguments.method, &*examined.methods) {
+        (Some(wanted), methods) => methods.iter().find(|method| method.id == *wanted),
+        (None, [only]) => Some(only),
+        (None, _) => None,
+    };
+    let Some(method) = method else {
+        if examined.signed_in == SignedIn::Yes {
+            output::note("somebody is signed in already");
+        }
+        list(&examined.methods, hint)?;
+        return Ok(match &arguments.method {
+            Some(_) => ExitCode::FAILURE,
+            None => ExitCode::SUCCESS,
+        });
+    };
+    take(&agent, method, folder.path()).await?;
+    let checked = examine(&agent, folder.path()).await;
+    let checked = checked.map_err(|reason| anyhow::anyhow!("start `{name}`: {reason}"))?;
+    match checked.signed_in {
+        SignedIn::Yes => {
+            output::note(&format!("{} works", found.name));
+            Ok(ExitCode::SUCCESS)
+        }
+        SignedIn::No(hint) => bail!("nobody is signed in with `{name}` yet\nhint: {hint}"),
+        SignedIn::Unknown(reason) => bail!("`{name}` can't begin a session: {reason}"),
+    }
+}
+
+/// Shows the ways there are.
+fn list(methods: &[SignInMethod], hint: Option<&str>) -> anyhow::Result<()> {
+    for method in methods {
+        let how = match &method.way {
+            SignInWay::Agent => "by the agent".to_owned(),
+            SignInWay::Terminal(_) => "in this terminal".to_owned(),
+            SignInWay::Variables(names) => format!("needs {}", names.join(", ")),
+        };
+        let id = output::plain(&method.id);
+        let about = method.description.as_deref().unwrap_or(&method.name);
+        output::data(&format!("{id:<20}{how:<20}{}", output::plain(about)))?;
+    }
+    if let Some(hint) = hint {
+        output::note(&format!("or: {hint}"));
+    }
+    Ok(())
+}
+
+async fn take(
+    agent: &AcpAgent,
+    method: &SignInMethod,
+    folder: &std::path::Path,
+) -> anyhow::Result<()> {
+    match &method.way {
+        SignInWay::Agent => {
+            output::note(&format!("signing in: {} (a browser may open)", method.name));
+            let done = sign_in(agent, folder, &method.id).await;
+            done.map_err(|reason| anyhow::anyhow!("sign in with `{}`: {reason}", agent.id()))
+        }
+        SignInWay::Terminal(way) => {
+            // It has the terminal until it ends; nothing else goes on here.
+            let mut command = sign_in_command(agent, way);
+            let ran = tokio::task::spawn_blocking(move || command.status()).await;
+            let status = ran
+                .context("sign in")?
+                .context("run the program to sign in")?;
+            if !status.success() {
+                bail!("the program to sign in ended with {status}");
+            }
+            Ok(())
+        }
+        SignInWay::Variables(names) => bail!(
+            "set {} where the host runs, or in `env` of the agent in the configuration",
+            names.join(", ")
+        ),
+    }
+}

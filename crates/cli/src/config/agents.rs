@@ -1,0 +1,253 @@
+//! The agents: those that are known and here, and those of the configuration.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agenthost_agents::{
+    AcpAgent, AcpLaunch, AcpProfile, KnownAgent, TokenUse, Trust, find_known, find_program,
+    known_agents,
+};
+use agenthost_server::ServerConfig;
+use anyhow::{Context, bail};
+use serde::Deserialize;
+
+use super::FileConfig;
+
+/// An agent of the configuration: a new one, or what is different about one
+/// that is known.
+#[derive(Clone, Deserialize)]
+pub(super) struct AgentTable {
+    id: String,
+    name: Option<String>,
+    enabled: Option<bool>,
+    command: Option<Vec<String>>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    allow_trusting: Option<bool>,
+    #[serde(default)]
+    trusting: Vec<String>,
+    sign_in: Option<String>,
+    token_env: Option<String>,
+    token_resource: Option<String>,
+}
+
+/// Leaves out what the environment holds: it may be secret.
+impl std::fmt::Debug for AgentTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AgentTable")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An agent that is known, or stands in the configuration.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidate {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) known: Option<&'static KnownAgent>,
+    /// Where its program is.
+    pub(crate) program: Option<PathBuf>,
+    pub(crate) standing: Standing,
+}
+
+/// Whether an agent is offered to clients.
+#[derive(Debug, Clone)]
+pub(crate) enum Standing {
+    /// It is.
+    Offered(Box<AcpAgent>),
+    /// It does everything without asking, and nobody said that this is fine.
+    NeverAsks,
+    /// The configuration says no.
+    Hidden,
+    /// It is not installed.
+    Missing,
+}
+
+impl FileConfig {
+    /// Adds the agents after those that are always there, and puts the default
+    /// one first.
+    pub(super) fn add_agents(&self, config: &mut ServerConfig) -> anyhow::Result<()> {
+        for candidate in self.candidates(Some(&config.notes()))? {
+            let mut others = config.agents.iter().map(|agent| agent.info().provider);
+            let id = &candidate.id;
+            if others.any(|other| other.as_str() == id) {
+                bail!("agent `{id}`: there is another agent of this `id`");
+            }
+            if let Standing::Offered(agent) = candidate.standing {
+                config.agents.push(Arc::new(*agent));
+            }
+        }
+        if let Some(default) = &self.default_agent {
+            let mut agents = config.agents.iter();
+            let place = agents.position(|agent| agent.info().provider.as_str() == default);
+            let place = place.with_context(|| {
+                format!("default_agent: there is no agent `{default}` here; `agenthost agents` lists them")
+            })?;
+            let first = config.agents.remove(place);
+            config.agents.insert(0, first);
+        }
+        Ok(())
+    }
+
+    /// All agents that are known or stand in the configuration, whether they
+    /// are here or not.
+    pub(crate) fn candidates(&self, notes: Option<&Path>) -> anyhow::Result<Vec<Candidate>> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        self.candidates_in(&path, notes)
+    }
+
+    /// The same, with programs in these folders.
+    pub(super) fn candidates_in(
+        &self,
+        path: &OsStr,
+        notes: Option<&Path>,
+    ) -> anyhow::Result<Vec<Candidate>> {
+        let mut tables = BTreeMap::new();
+        let mut order = Vec::new();
+        for table in &self.agents {
+            table.check()?;
+            if tables.insert(table.id.as_str(), table).is_some() {
+                bail!("agent `{}`: there is another agent of this `id`", table.id);
+            }
+            order.push(table.id.as_str());
+        }
+        let mut found = Vec::new();
+        for known in known_agents() {
+            let table = tables.remove(known.id.as_str());
+            if table.is_some() || self.auto_agents != Some(false) {
+                found.push(candidate(Some(known), table, path, notes)?);
+            }
+        }
+        for id in order {
+            if let Some(table) = tables.remove(id) {
+                found.push(candidate(None, Some(table), path, notes)?);
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl AgentTable {
+    fn check(&self) -> anyhow::Result<()> {
+        let id = &self.id;
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if id.is_empty() || id.len() > 60 || !id.chars().all(plain) {
+            bail!("agent `{id}`: an `id` has up to 60 letters, digits, `-`, `_` or `.`");
+        }
+        if self.token_env.is_some() != self.token_resource.is_some() {
+            bail!("agent `{id}`: `token_env` and `token_resource` go together");
+        }
+        let resource = self.token_resource.as_deref();
+        if resource.is_some_and(|resource| !resource.starts_with("https://")) {
+            bail!("agent `{id}`: `token_resource` begins with `https://`");
+        }
+        Ok(())
+    }
+
+    fn token(&self) -> Option<TokenUse> {
+        Some(TokenUse {
+            environment: self.token_env.clone()?,
+            resource: self.token_resource.clone()?,
+            name: None,
+            authorization_servers: Vec::new(),
+            scopes: Vec::new(),
+        })
+    }
+}
+
+fn candidate(
+    known: Option<&'static KnownAgent>,
+    table: Option<&AgentTable>,
+    path: &OsStr,
+    notes: Option<&Path>,
+) -> anyhow::Result<Candidate> {
+    let id = known
+        .map(|known| &known.id)
+        .or(table.map(|table| &table.id));
+    let id = id.cloned().unwrap_or_default();
+    let name = table.and_then(|table| table.name.as_ref());
+    let name = name.or(known.map(|known| &known.name)).unwrap_or(&id);
+    let own = table.and_then(|table| table.command.as_ref());
+    let (program, launch) = match (own, known) {
+        (Some(command), _) => {
+            let Some((program, arguments)) = command.split_first() else {
+                bail!("agent `{id}`: `command` needs a program");
+            };
+            let launch = (program.clone(), arguments.to_vec());
+            (locate(program, path), Some(launch))
+        }
+        (None, Some(known)) => {
+            let program = find_known(known, path);
+            let text = program.as_ref().and_then(|program| program.to_str());
+            let launch = text.map(|program| (program.to_owned(), known.arguments.clone()));
+            (program, launch)
+        }
+        (None, None) => {
+            bail!("agent `{id}`: `command` is needed, as no agent of this `id` is known")
+        }
+    };
+    let mut profile = known.map(AcpProfile::of).unwrap_or_default();
+    if let Some(table) = table {
+        profile.trusting.extend(table.trusting.iter().cloned());
+        if table.allow_trusting == Some(true) {
+            profile.trust = Trust::Allowed;
+        }
+        profile.sign_in = table.sign_in.clone().or(profile.sign_in);
+        profile.token = table.token().or(profile.token);
+    }
+    let hidden = table.is_some_and(|table| table.enabled == Some(false));
+    let never_asks = known.is_some_and(|known| known.never_asks);
+    let standing = match launch {
+        _ if hidden => Standing::Hidden,
+        None => Standing::Missing,
+        Some(_) if never_asks && profile.trust == Trust::Refused => Standing::NeverAsks,
+        Some((program, arguments)) => {
+            let launch = AcpLaunch {
+                program,
+                arguments,
+                environment: environment(known, table),
+            };
+            let agent = AcpAgent::new(&id, name, launch).with_profile(profile);
+            Standing::Offered(Box::new(match notes {
+                Some(notes) => agent.with_notes(notes),
+                None => agent,
+            }))
+        }
+    };
+    Ok(Candidate {
+        name: name.clone(),
+        id,
+        known,
+        program,
+        standing,
+    })
+}
+
+/// What an agent finds in its environment: what is known to be good for it, the
+/// keys that it may need, and what the configuration says.
+fn environment(known: Option<&KnownAgent>, table: Option<&AgentTable>) -> Vec<(String, String)> {
+    let mut all = BTreeMap::new();
+    if let Some(known) = known {
+        let keys = known
+            .keys
+            .iter()
+            .map(|key| (key.clone(), format!("${key}")));
+        all.extend(keys);
+        all.extend(known.environment.clone());
+    }
+    if let Some(table) = table {
+        all.extend(table.env.clone());
+    }
+    all.into_iter().collect()
+}
+
+/// Where a program is that is named by its place, or is on `PATH`.
+fn locate(program: &str, path: &OsStr) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(|program| program.is_file());
+    }
+    find_program(program, path)
+}

@@ -1,0 +1,240 @@
+//! Agents that are known, as a person finds and uses them: an agent that is
+//! "installed" is a script on `PATH` that runs the scripted agent.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use agenthost_testkit::acp_agent;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::commands::{err, out};
+
+/// A machine of its own, with nothing installed but what a test installs.
+struct Machine(TempDir);
+
+impl Machine {
+    fn new() -> Self {
+        let machine = Machine(tempfile::tempdir().unwrap());
+        for folder in ["bin", "home", "work", "config/agenthost"] {
+            std::fs::create_dir_all(machine.path(folder)).unwrap();
+        }
+        for tool in ["sh", "git", "touch"] {
+            let paths = std::env::var_os("PATH").unwrap();
+            let mut places = std::env::split_paths(&paths).map(|folder| folder.join(tool));
+            let place = places.find(|place| place.exists()).unwrap();
+            std::os::unix::fs::symlink(place, machine.path("bin").join(tool)).unwrap();
+        }
+        machine
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Installs the scripted agent under a name. Nobody is signed in with it
+    /// until the file `home/signed-in` is there.
+    fn install(&self, name: &str, how: &str) {
+        let (program, arguments) = acp_agent::command("acp::the_agent");
+        let signed_in = self.path("home/signed-in");
+        let script = format!(
+            "#!/bin/sh\ncase \"$*\" in\n*--version*) echo '{name} 7.8.9'; exit ;;\n\
+             *--login*) touch '{file}'; exit ;;\nesac\n\
+             {as_agent}='{how}' {key}='{file}' exec '{program}' {arguments}\n",
+            file = signed_in.display(),
+            as_agent = acp_agent::AS_AGENT,
+            key = acp_agent::SIGNED_IN,
+            arguments = arguments.join(" "),
+        );
+        self.script(name, &script);
+    }
+
+    fn script(&self, name: &str, script: &str) {
+        let path = self.path("bin").join(name);
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+
+    fn sign_in(&self) {
+        std::fs::write(self.path("home/signed-in"), "").unwrap();
+    }
+
+    fn configure(&self, text: &str) {
+        std::fs::write(self.path("config/agenthost/config.toml"), text).unwrap();
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_agenthost"))
+            .args(arguments)
+            .env_clear()
+            .env("PATH", self.path("bin"))
+            .env("HOME", self.path("home"))
+            .env("XDG_DATA_HOME", self.path("data"))
+            .env("XDG_CONFIG_HOME", self.path("config"))
+            .current_dir(self.path("work"))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+
+    /// What is found out about an agent.
+    fn report(&self, id: &str) -> Value {
+        let output = self.run(&["agents", "--json"]);
+        let text = out(&output);
+        let mut reports = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        let found = reports.find(|report: &Value| report["id"] == id);
+        found.unwrap_or_else(|| panic!("{text}{}", err(&output)))
+    }
+}
+
+#[test]
+fn an_agent_is_found_signed_in_and_used() {
+    let machine = Machine::new();
+    let output = machine.run(&["doctor"]);
+    assert!(output.status.success(), "{}", out(&output));
+    let line = "not installed: claude, codex, ";
+    assert!(out(&output).contains(line), "{}", out(&output));
+    machine.install("goose", "modes");
+    let report = machine.report("goose");
+    assert_eq!(report["state"], "sign-in", "{report}");
+    assert_eq!(report["version"], "1.2.3");
+    let hint = report["hint"].as_str().unwrap();
+    assert!(hint.starts_with("run `goose configure`, or"), "{hint}");
+    let output = machine.run(&["doctor"]);
+    assert_eq!(output.status.code(), Some(1), "{}", out(&output));
+    assert!(
+        out(&output).contains("problem agent goose"),
+        "{}",
+        out(&output)
+    );
+    // Whoever uses it all the same is told what to do.
+    let output = machine.run(&["run", "--agent", "goose", "say hello"]);
+    assert!(err(&output).contains("goose configure"), "{}", err(&output));
+    // There are two ways; none is taken without being named.
+    let output = machine.run(&["agents", "sign-in", "goose"]);
+    assert!(output.status.success(), "{}", err(&output));
+    let listed = out(&output);
+    assert!(
+        listed.contains("key                 by the agent"),
+        "{listed}"
+    );
+    assert!(
+        listed.contains("terminal            in this terminal"),
+        "{listed}"
+    );
+    let output = machine.run(&["agents", "sign-in", "goose", "key"]);
+    assert!(output.status.success(), "{}", err(&output));
+    assert!(err(&output).contains("goose works"), "{}", err(&output));
+    assert_eq!(machine.report("goose")["state"], "ready");
+    let output = machine.run(&["run", "--agent", "goose", "say hello"]);
+    assert_eq!(out(&output).trim(), "hello", "{}", err(&output));
+    let output = machine.run(&["doctor"]);
+    assert!(output.status.success(), "{}", out(&output));
+    assert!(
+        out(&output).contains("1.2.3, signed in"),
+        "{}",
+        out(&output)
+    );
+}
+
+#[test]
+fn somebody_signs_in_in_a_terminal() {
+    let machine = Machine::new();
+    machine.install("gemini", "");
+    let output = machine.run(&["agents", "sign-in", "gemini", "terminal"]);
+    assert!(output.status.success(), "{}", err(&output));
+    assert!(machine.path("home/signed-in").exists());
+    let said = |arguments: &[&str]| err(&machine.run(arguments));
+    let nobody = said(&["agents", "sign-in", "nobody"]);
+    assert!(nobody.contains("there is no agent `nobody`"), "{nobody}");
+    let missing = said(&["agents", "sign-in", "qwen"]);
+    assert!(
+        missing.contains("is not installed: npm install"),
+        "{missing}"
+    );
+    let output = machine.run(&["agents", "sign-in", "gemini", "carrier-pigeon"]);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn agents_that_do_not_work_say_why() {
+    let machine = Machine::new();
+    machine.script("opencode", "#!/bin/sh\necho 'no config' >&2\nexit 3\n");
+    let report = machine.report("opencode");
+    assert_eq!(report["state"], "broken");
+    let found = report["found"].as_str().unwrap();
+    assert!(
+        found.contains("does not answer: the agent ended: no config"),
+        "{found}"
+    );
+    // One that speaks, but can't begin a session.
+    machine.install("pi-acp", "");
+    machine.install("pi", "");
+    machine.sign_in();
+    let report = machine.report("pi");
+    assert_eq!(report["state"], "not-offered");
+    let output = machine.run(&["run", "--agent", "pi", "say hello"]);
+    assert!(
+        err(&output).contains("there is no agent `pi`"),
+        "{}",
+        err(&output)
+    );
+    machine.configure(
+        "default_agent = 'pi'\n[[agents]]\nid = 'pi'\nallow_trusting = true\n\
+         [[agents]]\nid = 'opencode'\nenabled = false\n\
+         [[agents]]\nid = 'mine'\ncommand = ['not-there']\n",
+    );
+    assert_eq!(machine.report("pi")["state"], "ready");
+    assert_eq!(machine.report("opencode")["state"], "hidden");
+    assert_eq!(machine.report("mine")["state"], "broken");
+    let output = machine.run(&["run", "say hello"]);
+    assert_eq!(out(&output).trim(), "hello", "{}", err(&output));
+    let quick = machine.run(&["agents", "--quick"]);
+    assert!(
+        out(&quick).contains("pi         installed"),
+        "{}",
+        out(&quick)
+    );
+    machine.configure("auto_agents = false");
+    assert_eq!(out(&machine.run(&["agents"])), "");
+}
+
+/// Its own variables, the keys it needs and nothing else of the host.
+#[test]
+fn an_agent_gets_the_keys_that_it_needs() {
+    let machine = Machine::new();
+    machine.install("goose", "");
+    machine.sign_in();
+    let output = Command::new(env!("CARGO_BIN_EXE_agenthost"))
+        .args(["run", "--agent", "goose"])
+        .arg("variable GOOSE_MODE;; variable OPENAI_API_KEY;; variable AWS_SECRET_ACCESS_KEY")
+        .env_clear()
+        .env("PATH", machine.path("bin"))
+        .env("HOME", machine.path("home"))
+        .env("OPENAI_API_KEY", "-key-")
+        .env("AWS_SECRET_ACCESS_KEY", "secret")
+        .env("GOOSE_MODE", "auto")
+        .current_dir(machine.path("work"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(
+        out(&output).trim(),
+        "approve-key-not there",
+        "{}",
+        err(&output)
+    );
+    is_gone(&machine.path("bin"));
+}
+
+/// Nothing that was installed in a folder runs any more.
+fn is_gone(folder: &Path) {
+    let folder = folder.to_str().unwrap().to_owned();
+    let processes = std::fs::read_dir("/proc").unwrap();
+    for process in processes.filter_map(Result::ok) {
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        assert!(!line.contains(&folder), "{line}");
+    }
+}

@@ -1,0 +1,96 @@
+//! Tokens of clients.
+
+use expect_test::expect;
+
+use crate::script::check;
+
+/// AUT-2 to AUT-5: a token is taken for what an agent needs one for, and goes
+/// on to the agents. AUT-10: it is in no answer.
+#[test]
+fn tokens_are_passed_on() {
+    check(
+        r#"
+        - c1 joins a
+        c1 authenticate {"resource": "https://example.org/api", "token": "secret"}
+        c1 authenticate {"resource": "https://example.org/api", "token": "secret", "expiresIn": 60}
+        c1 authenticate {"resource": "https://example.org/api", "token": "", "expiresIn": 0}
+        c1 authenticate {"resource": "https://example.org/other", "token": "secret"}
+        c1 authenticate {"resource": "https://example.org/api", "token": "secret", "expiresIn": 0}
+        c1 authenticate {"resource": "https://example.org/api", "token": "sec\nret"}
+        "#,
+        expect![[r#"
+            c1 authenticate {"resource": "https://example.org/api", "token": "secret"}
+                token of me for https://example.org/api
+                c1: {}
+            c1 authenticate {"resource": "https://example.org/api", "token": "secret", "expiresIn": 60}
+                token for https://example.org/api expires 60000
+                token of me for https://example.org/api
+                c1: {}
+            c1 authenticate {"resource": "https://example.org/api", "token": "", "expiresIn": 0}
+                no token of me for https://example.org/api
+                c1: {}
+            c1 authenticate {"resource": "https://example.org/other", "token": "secret"}
+                c1: error -32602 resource: no agent here needs a token for this
+            c1 authenticate {"resource": "https://example.org/api", "token": "secret", "expiresIn": 0}
+                c1: error -32602 expiresIn: expected a number of at least 1
+            c1 authenticate {"resource": "https://example.org/api", "token": "sec\nret"}
+                c1: error -32602 token: expected a line of at most 64 KiB
+        "#]],
+    );
+}
+
+/// AUT-6: who gave a token gets to know that it is no longer good, unless there
+/// is a newer one.
+#[test]
+fn tokens_expire() {
+    check(
+        r#"
+        - c1 joins a
+        - c2 joins b
+        - c3 connect
+        - c1 authenticate {"resource": "https://example.org/api", "token": "old", "expiresIn": 60}
+        - c2 authenticate {"resource": "https://example.org/api", "token": "new", "expiresIn": 60}
+        expired
+        expired
+        - c1 authenticate {"resource": "https://example.org/api", "token": "x", "expiresIn": 60}
+        - c1 authenticate {"resource": "https://example.org/api", "token": ""}
+        expired
+        "#,
+        expect![[r#"
+            expired
+                nothing
+            expired
+                c1, c2: auth/required {"reason":"expired","resource":{"resource":"https://example.org/api","required":false}}
+                no token of me for https://example.org/api
+            expired
+                nothing
+        "#]],
+    );
+}
+
+/// AUT-7: an agent that wants somebody to sign in says what for, to those who
+/// follow the session.
+#[test]
+fn an_agent_asks_for_a_token() {
+    check(
+        r#"
+        - c1 joins a
+        - c2 joins b
+        - c1 createSession s1 {"provider": "roaming"}
+        - c1 createSession s2 {}
+        - c1 subscribe s1
+        - c1 subscribe s2
+        agent s1 signin
+        agent s2 signin
+        agent s1 stopped sign in first
+        "#,
+        expect![[r#"
+            agent s1 signin
+                c1: auth/required {"reason":"required","resource":{"resource":"https://example.org/api","required":false}}
+            agent s2 signin
+                nothing
+            agent s1 stopped sign in first
+                c1: 3 s1 session/creationFailed {"error":{"errorType":"test","message":"sign in first"}}
+        "#]],
+    );
+}
