@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
 use super::agent::AcpAgent;
 use super::live::{Call, Live};
@@ -80,16 +80,25 @@ pub async fn program_version(launch: &AcpLaunch, arguments: &[String]) -> Option
     let folder = std::env::temp_dir();
     let (process, mut pipes) = Process::spawn(&launch, &folder, None).ok()?;
     drop(pipes.stdin);
-    let mut said = [0; 4096];
-    let reading = pipes.stdout.read(&mut said);
-    let read = tokio::time::timeout(VERSION, reading).await;
+    let line = tokio::time::timeout(VERSION, first_line(&mut pipes.stdout)).await;
     // What it complained of says nothing about its version.
     drop(process.end().await);
-    let said = said.get(..read.ok()?.ok()?).unwrap_or_default();
-    let said = String::from_utf8_lossy(said);
-    let line = said.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let line = line.ok()??;
     let plain = line.chars().filter(|letter| !letter.is_control());
     Some(plain.take(60).collect())
+}
+
+/// The first line that has something in it.
+async fn first_line(output: &mut (impl AsyncRead + Unpin)) -> Option<String> {
+    let mut lines = BufReader::new(output.take(4096)).split(b'\n');
+    // What can't be read is not there.
+    while let Ok(Some(line)) = lines.next_segment().await {
+        let line = String::from_utf8_lossy(&line).trim().to_owned();
+        if !line.is_empty() {
+            return Some(line);
+        }
+    }
+    None
 }
 
 /// The program that somebody signs in with, ready to be run in a terminal.
