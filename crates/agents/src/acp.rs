@@ -25,6 +25,7 @@ mod questions;
 mod replay;
 mod screens;
 mod services;
+mod shared;
 mod sign_in;
 mod tail;
 mod told;

@@ -14,12 +14,13 @@ use super::mcp::AcpMcpServer;
 use super::process::AcpLaunch;
 use super::profile::{AcpProfile, AgentSessions};
 use super::services::AcpService;
+use super::shared::Processes;
 use super::{bridge, options};
 use crate::agent::{Agent, Session, SessionFuture};
 use crate::tokens::Tokens;
 
-/// A program that speaks the Agent Client Protocol. Each session of the host
-/// has a process of its own.
+/// A program that speaks the Agent Client Protocol. Sessions of the host that
+/// work in the same folder share a process, if it can let go of one.
 #[derive(Debug, Clone)]
 pub struct AcpAgent {
     id: String,
@@ -35,6 +36,8 @@ pub struct AcpAgent {
     pub(super) profile: Arc<AcpProfile>,
     /// Tokens for its environment.
     pub(super) tokens: Tokens,
+    /// What runs of it and can be shared.
+    pub(super) processes: Arc<Processes>,
 }
 
 /// How long an agent may take to stop, if nobody says.
@@ -53,6 +56,7 @@ impl AcpAgent {
             patience: PATIENCE,
             profile: Arc::default(),
             tokens: Tokens::default(),
+            processes: Arc::default(),
         }
     }
 

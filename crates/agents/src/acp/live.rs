@@ -1,4 +1,4 @@
-//! An agent that runs: its process, the connection, and what it can do.
+//! An agent that runs, as a session sees it: the way to it, and what it can do.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,18 +8,17 @@ use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::agent::AcpAgent;
 use super::mcp::{AcpMcpServer, Usable};
-use super::process::Process;
+use super::profile::AgentSessions;
 use super::prompt::Senses;
 use super::replay::Purpose;
 use super::services::AcpService;
+use super::shared::{Incomings, Line, Start, Wanted};
 use super::sign_in::{self, SignInMethod};
-use super::tail::Tail;
-use super::wire::{AUTHENTICATION_REQUIRED, CallError, Connection, Incoming};
+use super::wire::{AUTHENTICATION_REQUIRED, CallError};
 
 /// How long an agent may take to start, or to begin a session. The first start
 /// of some takes ten seconds.
@@ -58,10 +57,8 @@ pub(crate) enum Call {
 /// An agent that runs.
 #[derive(Debug)]
 pub(crate) struct Live {
-    process: Process,
-    connection: Connection<Call>,
-    pub(crate) incoming: mpsc::Receiver<Incoming<Call>>,
-    noise: Arc<Tail>,
+    line: Line,
+    pub(crate) incoming: Incomings,
     pub(crate) phase: Phase,
     pub(crate) senses: Senses,
     can: Can,
@@ -100,21 +97,20 @@ struct Can {
 }
 
 impl Live {
-    /// Starts an agent, and asks what it can do.
+    /// Starts an agent, or joins one that works in the same folder, and asks
+    /// what it can do.
     pub(crate) async fn start(agent: &AcpAgent, folder: &Path) -> Result<Self, String> {
-        let started = Process::spawn(&agent.launch(), folder, agent.notes.as_deref());
-        let (process, pipes) = started.map_err(|error| error.to_string())?;
-        let opened = Connection::open(pipes.stdin, pipes.stdout).await;
-        let (connection, incoming, noise) = match opened {
-            Ok(opened) => opened,
-            Err(error) => {
-                let complaint = process.end().await;
-                return Err(match complaint {
-                    Some(complaint) => format!("{error}: {complaint}"),
-                    None => error.to_string(),
-                });
-            }
+        let shares = match agent.profile.sessions {
+            AgentSessions::Many => Some(&*agent.processes),
+            AgentSessions::One => None,
         };
+        let (line, incoming, start) = Line::to(&Wanted {
+            launch: &agent.launch(),
+            folder,
+            notes: agent.notes.as_deref(),
+            processes: shares,
+        })
+        .await?;
         let version = env!("CARGO_PKG_VERSION");
         let files = agent.services.contains(&AcpService::Files);
         let terminals = agent.services.contains(&AcpService::Terminals);
@@ -133,12 +129,14 @@ impl Live {
             },
             "clientInfo": {"name": "agenthost", "title": "agenthost", "version": version},
         });
-        connection.call(Call::Initialize, "initialize", &params);
+        match start {
+            Start::Started => line.call(Call::Initialize, "initialize", &params),
+            // The answer is there already.
+            Start::Joined => {}
+        }
         Ok(Live {
-            process,
-            connection,
+            line,
             incoming,
-            noise,
             phase: Phase::Starting(patience()),
             senses: Senses::default(),
             can: Can::default(),
@@ -182,8 +180,7 @@ impl Live {
     /// Asks for a session. Says until when it has to be there.
     pub(crate) fn open_session(&self, chat: Option<Uri>, folders: &[PathBuf]) -> Instant {
         let params = self.surroundings(folders);
-        self.connection
-            .call(Call::Open(chat), "session/new", &params);
+        self.line.call(Call::Open(chat), "session/new", &params);
         patience()
     }
 
@@ -204,8 +201,9 @@ impl Live {
         };
         let mut params = self.surroundings(folders);
         params.insert("sessionId".to_owned(), json!(id));
+        self.line.claim(id);
         let call = Call::TakeUp(chat.clone());
-        self.connection.call(call, method, &params);
+        self.line.call(call, method, &params);
         Some(patience())
     }
 
@@ -216,7 +214,7 @@ impl Live {
         let mut params = self.surroundings(folders);
         params.insert("sessionId".to_owned(), json!(id));
         let call = Call::Copy(chat.clone());
-        self.connection.call(call, "session/fork", &params);
+        self.line.call(call, "session/fork", &params);
         Some(patience())
     }
 
@@ -240,9 +238,10 @@ impl Live {
 
     /// Lets go of a session.
     pub(crate) fn close_session(&self, id: &str) {
+        self.line.release(id);
         if self.can.close.is_some() {
             let params = json!({"sessionId": id});
-            self.connection.call(Call::Close, "session/close", &params);
+            self.line.call(Call::Close, "session/close", &params);
         }
     }
 
@@ -250,19 +249,19 @@ impl Live {
     pub(crate) fn delete_session(&self, id: &str) {
         if self.can.delete.is_some() {
             let params = json!({"sessionId": id});
-            self.connection.call(Call::Close, "session/delete", &params);
+            self.line.call(Call::Close, "session/delete", &params);
         }
     }
 
     /// Asks for something else.
     pub(crate) fn call(&self, call: Call, method: &str, params: &impl Serialize) {
-        self.connection.call(call, method, params);
+        self.line.call(call, method, params);
     }
 
     /// Tells it to stop what it does in a session.
     pub(crate) fn cancel(&self, id: &str) {
         let params = json!({"sessionId": id});
-        self.connection.tell("session/cancel", &params);
+        self.line.tell("session/cancel", &params);
     }
 
     /// The servers of tools that it can't use, for people; once.
@@ -317,13 +316,17 @@ impl Live {
         }
     }
 
-    /// Ends it. Says what it complained of last, or else what it wrote where
+    /// Ends it, if nobody else uses it. Says what it complained of last, or else what it wrote where
     /// messages should be.
     pub(crate) async fn end(self) -> Option<String> {
-        // Its input is closed by this.
-        drop(self.connection);
-        let complaint = self.process.end().await;
-        complaint.or_else(|| self.noise.last_line())
+        // Nobody listens any more, so nobody waits to be heard.
+        drop(self.incoming);
+        self.line.leave().await
+    }
+
+    /// Ends it at once, for all that use it.
+    pub(crate) fn kill(self, reason: &str) {
+        self.line.kill(reason);
     }
 }
 

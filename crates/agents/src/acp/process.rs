@@ -24,7 +24,7 @@ use super::tail::Tail;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long to wait for what it still has to say when it has ended.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+pub(crate) const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// How much is kept of what an agent complains of, in bytes.
 const COMPLAINTS: usize = 8 * 1024;
@@ -100,7 +100,7 @@ pub(crate) struct Process {
     family: Family,
     complaints: Arc<Tail>,
     /// Reads what it complains of; ends with the pipe, or with this.
-    reader: JoinSet<()>,
+    _reader: JoinSet<()>,
     _note: Option<RunningNote>,
 }
 
@@ -162,7 +162,7 @@ impl Process {
             child,
             family: Family::of(id),
             complaints,
-            reader,
+            _reader: reader,
             _note: None,
         };
         // From here on whatever fails ends what has begun.
@@ -174,6 +174,11 @@ impl Process {
             process._note = Some(note?);
         }
         Ok((process, Pipes { stdin, stdout }))
+    }
+
+    /// What it complained of, as far as it was read.
+    pub(crate) fn complaints(&self) -> Arc<Tail> {
+        Arc::clone(&self.complaints)
     }
 
     /// Ends it and all it started: its input is closed by now, then it is
@@ -189,11 +194,8 @@ impl Process {
             self.family.look();
             self.family.signal(signal);
         }
-        // What it started may hold the pipe; that is not worth waiting for.
-        let read = self.reader.join_next();
-        drop(tokio::time::timeout(LAST_WORDS, read).await);
-        // What is left of it goes when this is dropped.
-        self.complaints.last_line()
+        // What it started may hold the pipe, and goes when this is dropped.
+        self.complaints.last_words(LAST_WORDS).await
     }
 
     async fn ends_by_itself(&mut self) -> bool {

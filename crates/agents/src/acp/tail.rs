@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::sync::watch;
 
 /// Longest line that is shown of it, in characters.
 const LINE: usize = 300;
@@ -13,6 +15,8 @@ const LINE: usize = 300;
 pub(crate) struct Tail {
     most: usize,
     bytes: Mutex<VecDeque<u8>>,
+    /// Whether all was read that will ever come.
+    over: watch::Sender<bool>,
 }
 
 impl Tail {
@@ -21,6 +25,7 @@ impl Tail {
         Tail {
             most,
             bytes: Mutex::default(),
+            over: watch::Sender::new(false),
         }
     }
 
@@ -39,6 +44,16 @@ impl Tail {
         while let Ok(read @ 1..) = pipe.read(&mut piece).await {
             self.push(piece.get(..read).unwrap_or_default());
         }
+        self.over.send_replace(true);
+    }
+
+    /// The last line of all, as soon as it is there; waits no longer than so.
+    pub(crate) async fn last_words(&self, patience: Duration) -> Option<String> {
+        let mut over = self.over.subscribe();
+        let all = over.wait_for(|over| *over);
+        // What is still to come is not worth more waiting.
+        drop(tokio::time::timeout(patience, all).await);
+        self.last_line()
     }
 
     /// The last line that says something, cut short.

@@ -19,4 +19,5 @@ mod bench;
 mod large;
 mod lasting;
 mod mapping;
+mod sharing;
 mod shell;

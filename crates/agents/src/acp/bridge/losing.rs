@@ -81,7 +81,9 @@ impl Bridge {
             "the agent did not answer in time, and was ended"
         };
         // At once: it had its time.
-        self.live = None;
+        if let Some(live) = self.live.take() {
+            live.kill(reason);
+        }
         self.lose(reason).await
     }
 
