@@ -3,6 +3,8 @@
 //! Every key stands in [`KEYS`], with what it means. A key that does not is
 //! refused with the nearest that does: a typo must not be a default.
 
+mod services;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,6 +19,8 @@ use anyhow::{Context, bail};
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+
+use services::ServicesTable;
 
 /// A key and what it means.
 pub(crate) struct Key {
@@ -71,6 +75,32 @@ pub(crate) const KEYS: &[Key] = &[
     key(
         "agents.env",
         "variables of its environment; `$NAME` stands for what the host has there",
+    ),
+    key(
+        "agents.files",
+        "let it read and write files through the host, inside of the session's folders",
+    ),
+    key(
+        "agents.terminals",
+        "let it run commands through the host, in terminals that all can watch",
+    ),
+    key("agents.mcp_servers.name", "name of a server of tools (MCP)"),
+    key(
+        "agents.mcp_servers.command",
+        "program of the server, that the agent starts",
+    ),
+    key("agents.mcp_servers.args", "its arguments"),
+    key(
+        "agents.mcp_servers.env",
+        "variables of its environment; `$NAME` as above",
+    ),
+    key(
+        "agents.mcp_servers.url",
+        "address of a server that runs already, in place of `command`",
+    ),
+    key(
+        "agents.mcp_servers.headers",
+        "what to send to it with each request; a word may be `$NAME`",
     ),
     key("limits.message_bytes", "largest message of a client"),
     key("limits.connections", "most clients at a time"),
@@ -145,6 +175,8 @@ struct AgentTable {
     command: Vec<String>,
     #[serde(default)]
     env: BTreeMap<String, String>,
+    #[serde(flatten)]
+    services: ServicesTable,
 }
 
 /// Leaves out what the environment holds: it may be secret.
@@ -287,6 +319,8 @@ impl FileConfig {
             };
             let name = table.name.as_ref().unwrap_or(id);
             let agent = AcpAgent::new(id, name, launch).with_notes(&config.notes());
+            let agent = table.services.add_to(agent);
+            let agent = agent.with_context(|| format!("agent `{id}`"))?;
             config.agents.push(Arc::new(agent));
         }
         Ok(())

@@ -5,7 +5,7 @@
 //! is there whenever the test is. What the test harness prints is noise on its
 //! output, and such noise is what real agents make, too.
 
-use std::io::{BufRead, StdinLock, Write};
+use std::io::{BufRead, BufWriter, StdinLock, Write};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -36,6 +36,7 @@ pub fn command(test: &str) -> (String, Vec<String>) {
 ///
 /// ```text
 /// say TEXT   think TEXT        a piece of its answer, of its thoughts
+/// many COUNT TEXT              the same piece so many times, as fast as can be
 /// update {update}              any update
 /// raw TEXT   bytes             a line that is no message; one that is no text
 /// endless                      a line that never ends
@@ -225,6 +226,10 @@ impl Agent {
             "" => {}
             "say" => say(rest),
             "think" => chunk("agent_thought_chunk", rest),
+            "many" => {
+                let (count, text) = rest.split_once(' ').unwrap_or((rest, ""));
+                flood(session, count.parse().unwrap_or_default(), text);
+            }
             "update" => tell_update(session, &json()),
             "raw" => write(rest.as_bytes()),
             "bytes" => write(b"\xff\xfe not text"),
@@ -343,6 +348,20 @@ fn options(model: &str) -> Value {
 fn tell_update(session: &str, update: &Value) {
     let params = json!({"sessionId": session, "update": update});
     send(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
+}
+
+fn flood(session: &str, count: usize, text: &str) {
+    let content = json!({"type": "text", "text": text});
+    let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
+    let params = json!({"sessionId": session, "update": update});
+    let line = json!({"jsonrpc": "2.0", "method": "session/update", "params": params});
+    let line = format!("{line}\n");
+    let mut output = BufWriter::new(std::io::stdout().lock());
+    for _ in 0..count {
+        // A host that is gone does not want to know.
+        output.write_all(line.as_bytes()).unwrap_or_default();
+    }
+    output.flush().unwrap_or_default();
 }
 
 fn answer(id: &Value, result: &Value) {

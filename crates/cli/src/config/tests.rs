@@ -54,6 +54,12 @@ fn every_key_is_applied() {
         name = "Goose"
         command = ["goose", "acp"]
         env = { GOOSE_MODE = "approve", OPENAI_API_KEY = "$OPENAI_API_KEY" }
+        files = true
+        terminals = true
+        mcp_servers = [
+            { name = "one", command = "one", args = ["-x"], env = { A = "$A" } },
+            { name = "two", url = "http://127.0.0.1/mcp", headers = { Authorization = "Bearer $TOKEN" } },
+        ]
         [[agents]]
         id = "other"
         command = ["other"]
@@ -121,6 +127,20 @@ fn an_agent_that_can_not_be_is_refused() {
     assert!(refused(&twice.replace("'a'\n", "'a b'\n")).contains("an `id` has"));
     assert!(refused("[[agents]]\nid = 'a'\ncommand = []").contains("needs a program"));
     assert!(refused("[[agents]]\nid = 'a'").contains("missing field `command`"));
+    assert_eq!(
+        refused(&format!(
+            "{twice}mcp_servers = [{{name = 'm', comand = 'x'}}]"
+        )),
+        "line 4: there is no key `agents.mcp_servers.comand`; did you mean `agents.mcp_servers.command`?"
+    );
+    let server = |server: &str| refused(&format!("{twice}mcp_servers = [{{name = 'm'{server}}}]"));
+    assert_eq!(
+        server(""),
+        "agent `a`: server `m` needs a `command` or a `url`"
+    );
+    assert!(server(", command = 'x', url = 'y'").contains("one or the other"));
+    assert!(server(", url = 'y', args = ['x']").contains("one or the other"));
+    assert!(refused(&format!("{twice}files = 'all'")).contains("expected a boolean"));
     assert_eq!(
         refused("[[agents]]\nid = 'a'\ncomand = ['a']"),
         "line 3: there is no key `agents.comand`; did you mean `agents.command`?"
