@@ -4,6 +4,7 @@
 //! refused with the nearest that does: a typo must not be a default.
 
 mod agents;
+mod services;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -102,6 +103,32 @@ pub(crate) const KEYS: &[Key] = &[
     key(
         "agents.token_resource",
         "what such a token has to be for, an `https` address",
+    ),
+    key(
+        "agents.files",
+        "let it read and write files through the host, inside of the session's folders",
+    ),
+    key(
+        "agents.terminals",
+        "let it run commands through the host, in terminals that all can watch",
+    ),
+    key("agents.mcp_servers.name", "name of a server of tools (MCP)"),
+    key(
+        "agents.mcp_servers.command",
+        "program of the server, that the agent starts",
+    ),
+    key("agents.mcp_servers.args", "its arguments"),
+    key(
+        "agents.mcp_servers.env",
+        "variables of its environment; `$NAME` as above",
+    ),
+    key(
+        "agents.mcp_servers.url",
+        "address of a server that runs already, in place of `command`",
+    ),
+    key(
+        "agents.mcp_servers.headers",
+        "what to send to it with each request; a word may be `$NAME`",
     ),
     key("limits.message_bytes", "largest message of a client"),
     key("limits.connections", "most clients at a time"),

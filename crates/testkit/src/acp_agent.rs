@@ -15,7 +15,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use output::{answer, chunk, complain, fail, options, send, tell_update, text_of, write};
+use output::{answer, chunk, complain, fail, flood, options, send, tell_update, text_of, write};
 
 pub use memory::MEMORY;
 
@@ -49,6 +49,7 @@ pub fn command(test: &str) -> (String, Vec<String>) {
 ///
 /// ```text
 /// say TEXT   think TEXT        a piece of its answer, of its thoughts
+/// many COUNT TEXT              the same piece so many times, as fast as can be
 /// update {update}              any update
 /// raw TEXT   bytes             a line that is no message; one that is no text
 /// endless                      a line that never ends
@@ -304,6 +305,10 @@ impl Agent {
             "" => {}
             "say" => say(rest),
             "think" => chunk(session, "agent_thought_chunk", rest),
+            "many" => {
+                let (count, text) = rest.split_once(' ').unwrap_or((rest, ""));
+                flood(session, count.parse().unwrap_or_default(), text);
+            }
             "update" => tell_update(session, &json()),
             "raw" => write(rest.as_bytes()),
             "bytes" => write(b"\xff\xfe not text"),

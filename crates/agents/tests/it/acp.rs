@@ -387,6 +387,32 @@ async fn each_chat_has_an_agent_session() {
     assert_eq!(said, ["text \"three\"", "end t3"]);
 }
 
+/// What is asked about nobody's session is answered; what is asked when
+/// nobody is there to answer, too.
+#[tokio::test]
+async fn questions_without_anybody_to_ask_are_answered() {
+    let mut bench = open("").await;
+    let nobody = r#"{"sessionId": "nobody", "toolCall": {"toolCallId": "c1"}, "options": []}"#;
+    let script = format!(
+        "call session/request_permission {nobody};; call elicitation/create {nobody};; call no/such {{}}"
+    );
+    let said = turn(&mut bench, "t1", &script).await;
+    for said in &said[..2] {
+        assert!(said.contains("no session `nobody`"), "{said}");
+    }
+    assert!(said[2].contains("-32601"), "{said:?}");
+    // After the turn: what it would say of the answers is dropped.
+    let options = r#"{"toolCall": {"toolCallId": "c1"}, "options": []}"#;
+    let title = r#"after update {"sessionUpdate": "session_info_update", "title": "On"}"#;
+    let script = format!(
+        "after call session/request_permission {options}\nafter call elicitation/create {{}}\nafter say late\n{title}"
+    );
+    assert_eq!(turn(&mut bench, "t2", &script).await, ["end t2"]);
+    assert_eq!(bench.next().await, "title On");
+    let said = turn(&mut bench, "t3", "say on").await;
+    assert_eq!(said, ["text \"on\"", "end t3"]);
+}
+
 #[tokio::test]
 async fn nothing_is_left_when_the_session_ends() {
     let notes = tempfile::tempdir().unwrap();

@@ -14,6 +14,7 @@ use anyhow::{Context, bail};
 use serde::Deserialize;
 
 use super::FileConfig;
+use super::services::ServicesTable;
 
 /// An agent of the configuration: a new one, or what is different about one
 /// that is known.
@@ -31,6 +32,8 @@ pub(super) struct AgentTable {
     sign_in: Option<String>,
     token_env: Option<String>,
     token_resource: Option<String>,
+    #[serde(flatten)]
+    services: ServicesTable,
 }
 
 /// Leaves out what the environment holds: it may be secret.
@@ -211,6 +214,10 @@ fn candidate(
                 environment: environment(known, table),
             };
             let agent = AcpAgent::new(&id, name, launch).with_profile(profile);
+            let nothing = ServicesTable::default();
+            let services = table.map_or(&nothing, |table| &table.services);
+            let agent = services.add_to(agent, known);
+            let agent = agent.with_context(|| format!("agent `{id}`"))?;
             Standing::Offered(Box::new(match notes {
                 Some(notes) => agent.with_notes(notes),
                 None => agent,

@@ -58,6 +58,12 @@ fn every_key_is_applied() {
         name = "Goose"
         command = ["goose", "acp"]
         env = { GOOSE_MODE = "approve", OPENAI_API_KEY = "$OPENAI_API_KEY" }
+        files = true
+        terminals = true
+        mcp_servers = [
+            { name = "one", command = "one", args = ["-x"], env = { A = "$A" } },
+            { name = "two", url = "http://127.0.0.1/mcp", headers = { Authorization = "Bearer $TOKEN" } },
+        ]
         [[agents]]
         id = "other"
         command = ["other"]
@@ -264,6 +270,20 @@ fn an_agent_that_can_not_be_is_refused() {
     let token = format!("{token}\ntoken_resource = 'example.org'");
     assert!(refused(&token).contains("begins with `https://`"));
     assert!(refused("default_agent = 'nobody'").contains("there is no agent `nobody`"));
+    assert_eq!(
+        refused(&format!(
+            "{twice}mcp_servers = [{{name = 'm', comand = 'x'}}]"
+        )),
+        "line 4: there is no key `agents.mcp_servers.comand`; did you mean `agents.mcp_servers.command`?"
+    );
+    let server = |server: &str| refused(&format!("{twice}mcp_servers = [{{name = 'm'{server}}}]"));
+    assert_eq!(
+        server(""),
+        "agent `a`: server `m` needs a `command` or a `url`"
+    );
+    assert!(server(", command = 'x', url = 'y'").contains("one or the other"));
+    assert!(server(", url = 'y', args = ['x']").contains("one or the other"));
+    assert!(refused(&format!("{twice}files = 'all'")).contains("expected a boolean"));
     assert_eq!(
         refused("[[agents]]\nid = 'a'\ncomand = ['a']"),
         "line 3: there is no key `agents.comand`; did you mean `agents.command`?"

@@ -15,6 +15,8 @@ use agenthost_protocol::terminal::{
 use agenthost_protocol::uri::Uri;
 use agenthost_server::{Server, ServerConfig, serve};
 
+use crate::acp;
+
 pub(crate) const TERMINAL: &str = "ahp-terminal:/bench";
 
 /// A prompt is `COUNT SIZE PAUSE_MICROS`, or `terminal COUNT SIZE 0`: so many
@@ -118,7 +120,7 @@ pub(crate) fn now() -> u128 {
 /// A host with the speaker, for many clients.
 pub(crate) async fn start(directory: &Path) -> Server {
     let mut config = ServerConfig::new(directory);
-    config.agents = vec![Arc::new(Speaker)];
+    config.agents = vec![Arc::new(Speaker), Arc::new(acp::agent())];
     config.limits.connections = 2_000;
     serve(config).await.unwrap()
 }

@@ -60,7 +60,12 @@ impl Client {
 
     /// Makes the session, and waits until it can be used.
     pub(crate) async fn create(&mut self) {
-        self.ask("createSession", json!({"channel": SESSION})).await;
+        self.create_with(json!({"channel": SESSION})).await;
+    }
+
+    /// The same, with more to say about it.
+    pub(crate) async fn create_with(&mut self, params: Value) {
+        self.ask("createSession", params).await;
         loop {
             let result = self.ask("subscribe", json!({"channel": SESSION})).await;
             if result["snapshot"]["state"]["lifecycle"] == "ready" {

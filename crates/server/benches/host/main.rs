@@ -14,6 +14,7 @@
     reason = "a benchmark prints, and may panic"
 )]
 
+mod acp;
 mod agent;
 mod bare;
 mod cat;
@@ -49,6 +50,8 @@ pub(crate) struct Budget {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
+    // It also starts itself as an agent, which ends with its input.
+    agenthost_testkit::acp_agent::play();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     // The benchmark starts itself as a host of its own to look at its memory.
     if let [_, word, directory] = &arguments[..]
@@ -88,7 +91,7 @@ fn main() {
 }
 
 /// The subjects, in the order of `docs/performance.md`.
-const SUBJECTS: [&str; 7] = [
+const SUBJECTS: [&str; 8] = [
     "fan-out",
     "latency",
     "catalogue",
@@ -96,6 +99,7 @@ const SUBJECTS: [&str; 7] = [
     "memory",
     "changes",
     "cat",
+    "acp",
 ];
 
 /// Measures what is named, or everything.
@@ -112,7 +116,8 @@ async fn run(scale: &Scale, named: &[String]) -> Vec<Budget> {
             "history" => history::run(scale).await,
             "memory" => memory::run(scale).await,
             "changes" => changes::run(scale),
-            _ => cat::run(scale).await,
+            "cat" => cat::run(scale).await,
+            _ => acp::run(scale).await,
         });
     }
     budgets

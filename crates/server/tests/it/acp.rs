@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agenthost_agents::{AcpAgent, AcpLaunch};
+use agenthost_agents::{AcpAgent, AcpLaunch, AcpService};
 use agenthost_server::serve;
 use agenthost_testkit::acp_agent;
 use ahp_types::actions::StateAction;
@@ -109,5 +109,75 @@ async fn a_turn_from_an_agent_to_a_client() {
     let params = json!({"channel": chat_uri(), "kind": "userMessage", "text": "/f", "offset": 2});
     let commands: Value = client.request("completions", params).await.unwrap();
     assert_eq!(commands["items"][0]["insertText"], "/fix");
+    server.stop().await.unwrap();
+}
+
+/// TER-8, TOO-24, TOO-25: what an agent has the host run is watched while it
+/// runs, typed into, and read when it is over.
+#[tokio::test]
+async fn a_command_of_an_agent_is_watched() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = config(directory.path());
+    let agent = agent("").with_notes(&config.notes());
+    config.agents = vec![Arc::new(agent.offering(AcpService::Terminals))];
+    let server = serve(config).await.unwrap();
+    let client = join(&server, "one").await;
+    create_session(&client).await;
+    let mut mirror = Mirror::open(&client).await;
+
+    let call = |kind: &str, more: &str| {
+        format!(r#"update {{"sessionUpdate":"{kind}","toolCallId":"c1","title":"Ask"{more}}}"#)
+    };
+    let shown =
+        r#","status":"in_progress","content":[{"type":"terminal","terminalId":"terminal-1"}]"#;
+    let script = [
+        call("tool_call", ""),
+        r#"call terminal/create {"command":"echo who?; read name; echo hello $name; exit 3"}"#
+            .to_owned(),
+        call("tool_call_update", shown),
+        r#"call terminal/wait_for_exit {"terminalId":"$1"}"#.to_owned(),
+        call("tool_call_update", r#","status":"failed""#),
+    ];
+    start_turn(&client, "t1", &script.join("\n")).await;
+    let changed = mirror
+        .until(|action| matches!(action, StateAction::ChatToolCallContentChanged(_)))
+        .await;
+    let changed = serde_json::to_value(&changed).unwrap();
+    let terminal = changed["content"][0]["resource"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let (result, _watching) = client.subscribe(terminal.clone()).await.unwrap();
+    let state = serde_json::to_value(result.snapshot.unwrap().state).unwrap();
+    assert_eq!(state["isPty"], true);
+    assert_eq!(state["cwd"], "file:///tmp");
+    assert_eq!(state["claim"]["turnId"], "t1");
+    let typed = json!({"type": "terminal/input", "data": "you\n"});
+    let typed: StateAction = serde_json::from_value(typed).unwrap();
+    client.dispatch(terminal.clone(), typed).await.unwrap();
+    mirror.until_end().await;
+    let chat = mirror.json();
+    let parts = chat["turns"][0]["responseParts"].as_array().unwrap();
+    let call = parts
+        .iter()
+        .find(|part| part["kind"] == "toolCall")
+        .unwrap();
+    let result = &call["toolCall"]["content"][1]["result"];
+    assert_eq!(result["exitCode"], 3, "{call}");
+    let preview = result["preview"].as_str().unwrap();
+    assert!(preview.ends_with("hello you\n"), "{preview}");
+
+    // It stays when the agent has let go of it.
+    let release = r#"call terminal/release {"terminalId":"$1"}"#;
+    start_turn(&client, "t2", release).await;
+    mirror.until_end().await;
+    let (result, _) = client.subscribe(terminal).await.unwrap();
+    let state = serde_json::to_value(result.snapshot.unwrap().state).unwrap();
+    assert_eq!(state["lifecycle"]["exitCode"], 3);
+    assert_eq!(state["claim"]["toolCallId"], "c1");
+    assert!(
+        state["content"].to_string().contains("hello you"),
+        "{state}"
+    );
     server.stop().await.unwrap();
 }

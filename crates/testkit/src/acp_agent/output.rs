@@ -1,6 +1,6 @@
 //! What the agent writes.
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
 
 use serde_json::{Value, json};
 
@@ -53,4 +53,18 @@ pub(super) fn complain(words: &str) {
     let mut output = std::io::stderr().lock();
     output.write_all(words.as_bytes()).unwrap_or_default();
     output.write_all(b"\n").unwrap_or_default();
+}
+
+pub(super) fn flood(session: &str, count: usize, text: &str) {
+    let content = json!({"type": "text", "text": text});
+    let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
+    let params = json!({"sessionId": session, "update": update});
+    let line = json!({"jsonrpc": "2.0", "method": "session/update", "params": params});
+    let line = format!("{line}\n");
+    let mut output = BufWriter::new(std::io::stdout().lock());
+    for _ in 0..count {
+        // A host that is gone does not want to know.
+        output.write_all(line.as_bytes()).unwrap_or_default();
+    }
+    output.flush().unwrap_or_default();
 }

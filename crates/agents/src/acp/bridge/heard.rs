@@ -90,7 +90,7 @@ impl Bridge {
 
     async fn permission(&mut self, params: &Object, reply: Reply) -> Result<(), String> {
         let Some(address) = session_of(params).and_then(|id| self.chat_of(id)) else {
-            reply.send(&cancelled());
+            self.refuse(params, reply, &cancelled());
             return Ok(());
         };
         let chat = self.chats.get_mut(&address);
@@ -128,7 +128,7 @@ impl Bridge {
             }
             // There is no turn that it could be asked in.
             _ => {
-                reply.send(&serde_json::json!({"action": "cancel"}));
+                self.refuse(params, reply, &serde_json::json!({"action": "cancel"}));
                 Ok(())
             }
         }

@@ -10,10 +10,10 @@ use agenthost_protocol::terminal::{
 };
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::{Program, TerminalStart};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::heard::{Owner, session_of};
-use super::{Bridge, Link};
+use super::Bridge;
 use crate::acp::process::environment;
 use crate::acp::services::{AccessWay, Happened, Origin, ServiceError, ServiceRequest, text};
 use crate::acp::told::TerminalTold;
@@ -64,13 +64,28 @@ impl Bridge {
         }
         let links = self.chats.values().map(|chat| &chat.agent_session);
         let mut links = links.chain([&self.spare]);
-        let opening = links.any(|link| matches!(link, Link::Opening(_)));
-        if opening || self.owner(session).is_some() {
+        let opening = links.any(|link| link.deadline().is_some());
+        if opening {
+            return Ok(());
+        }
+        self.check_session(session)
+    }
+
+    fn check_session(&self, session: &str) -> Result<(), ServiceError> {
+        if self.owner(session).is_some() {
             return Ok(());
         }
         Err(ServiceError::UnknownSession(
             session.chars().take(60).collect(),
         ))
+    }
+
+    /// Nobody can be asked: the agent gets the answer that says so, or is told
+    /// that there is no such session.
+    pub(super) fn refuse(&self, params: &Object, reply: Reply, answer: &Value) {
+        // Some questions are about no session at all.
+        let known = session_of(params).map_or(Ok(()), |session| self.check_session(session));
+        reply.settle(known.map(|()| answer.clone()));
     }
 
     /// Runs a command for the agent. Everybody can watch before it hears of it.
