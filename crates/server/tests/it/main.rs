@@ -8,6 +8,7 @@
 
 mod acp;
 mod changes;
+mod choices;
 mod files;
 mod gate;
 mod limits;

@@ -1,0 +1,81 @@
+//! What nobody may choose, and tokens, with the official client.
+
+use std::sync::Arc;
+
+use agenthost_agents::{AcpAgent, AcpLaunch, AcpProfile, TokenUse};
+use agenthost_server::serve;
+use agenthost_testkit::acp_agent;
+use serde_json::{Value, json};
+
+use crate::room::{Mirror, SESSION, config, create_session, join, start_turn};
+
+fn agent() -> AcpAgent {
+    let (program, arguments) = acp_agent::command("acp::the_agent");
+    let launch = AcpLaunch {
+        program,
+        arguments,
+        environment: vec![(acp_agent::AS_AGENT.to_owned(), "modes trusting".to_owned())],
+    };
+    let profile = AcpProfile {
+        // Known before it runs; `yolo` is recognised when it does.
+        trusting: vec!["do".to_owned()],
+        token: Some(TokenUse {
+            environment: "THE_TOKEN".to_owned(),
+            resource: "https://example.org/api".to_owned(),
+            name: None,
+            authorization_servers: Vec::new(),
+            scopes: Vec::new(),
+        }),
+        ..AcpProfile::default()
+    };
+    AcpAgent::new("scripted", "Scripted", launch).with_profile(profile)
+}
+
+async fn create(client: &ahp::Client, mode: &str) -> String {
+    let params = json!({"channel": "ahp-session:/refused", "workingDirectories": ["file:///tmp"], "config": {"mode": mode}});
+    let refused = client.request::<_, Value>("createSession", params).await;
+    refused.unwrap_err().to_string()
+}
+
+#[tokio::test]
+async fn what_grants_everything_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = config(directory.path());
+    config.agents = vec![Arc::new(agent().with_notes(&config.notes()))];
+    let server = serve(config).await.unwrap();
+    let client = join(&server, "one").await;
+    let refused = create(&client, "do").await;
+    assert!(refused.contains("allow_trusting"), "{refused}");
+    create_session(&client).await;
+    // It has said what it offers.
+    let refused = create(&client, "yolo").await;
+    assert!(refused.contains("without asking"), "{refused}");
+    let params =
+        json!({"channel": "ahp-root://", "provider": "scripted", "config": {"mode": "yolo"}});
+    let resolved: Value = client
+        .request("resolveSessionConfig", params)
+        .await
+        .unwrap();
+    assert_eq!(resolved["values"], json!({}));
+    let mode = &resolved["schema"]["properties"]["mode"];
+    assert_eq!(mode["enum"], json!(["ask", "do", "yolo"]));
+    let meaning = mode["enumDescriptions"][2].as_str().unwrap();
+    assert!(meaning.contains("without asking"), "{meaning}");
+
+    // AUT-2: a token is in the environment when the agent starts again.
+    let mut mirror = Mirror::open(&client).await;
+    let token = json!({"channel": "ahp-root://", "resource": "https://example.org/api", "token": "a-token"});
+    let given: Value = client.request("authenticate", token).await.unwrap();
+    assert_eq!(given, json!({}));
+    start_turn(&client, "t1", "die").await;
+    mirror.until_end().await;
+    start_turn(&client, "t2", "variable THE_TOKEN").await;
+    mirror.until_end().await;
+    let said = mirror.json()["turns"][1].to_string();
+    assert!(said.contains("a-token"), "{said}");
+    // AUT-10: it is in no state but what the agent itself said.
+    let (result, _) = client.subscribe(SESSION.to_owned()).await.unwrap();
+    let session = serde_json::to_string(&result.snapshot.unwrap().state).unwrap();
+    assert!(!session.contains("a-token"), "{session}");
+    server.stop().await.unwrap();
+}
