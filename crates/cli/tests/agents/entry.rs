@@ -28,6 +28,29 @@ pub(crate) struct Entry {
     pub(crate) config: serde_json::Map<String, serde_json::Value>,
     #[serde(default)]
     as_root: AsRoot,
+    #[serde(default)]
+    pub(crate) commands: Commands,
+}
+
+/// How the model has to call for commands so that the agent asks the user.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Commands {
+    /// Any way.
+    #[default]
+    Run,
+    /// With a request to be let out of the sandbox.
+    Ask,
+}
+
+impl Commands {
+    /// What the model is told to run a command.
+    pub(crate) fn order(self, command: &str) -> String {
+        match self {
+            Commands::Run => format!("run: {command}"),
+            Commands::Ask => format!("ask: {command}"),
+        }
+    }
 }
 
 /// Whether an agent works for root.
@@ -44,10 +67,15 @@ struct Table {
     agents: Vec<Entry>,
 }
 
+fn table() -> Table {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents/agents.toml");
+    toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
 /// All agents of the table; with `AGENTS=goose,codex` in the environment, only
 /// these.
 pub(crate) fn entries() -> Vec<Entry> {
-    let table: Table = toml::from_str(include_str!("agents.toml")).unwrap();
+    let table = table();
     let wanted = std::env::var("AGENTS").unwrap_or_default();
     let wanted: Vec<_> = wanted.split(',').filter(|id| !id.is_empty()).collect();
     let mut entries = table.agents;
@@ -61,7 +89,7 @@ pub(crate) fn entries() -> Vec<Entry> {
 
 /// The names of all agents of the table, in its order.
 pub(crate) fn names() -> Vec<String> {
-    let table: Table = toml::from_str(include_str!("agents.toml")).unwrap();
+    let table = table();
     table.agents.into_iter().map(|entry| entry.id).collect()
 }
 

@@ -9,7 +9,7 @@ use ahp_types::actions::StateAction;
 use ahp_types::state::{ChatState, SnapshotState};
 use serde_json::{Value, json};
 
-use crate::entry::Entry;
+use crate::entry::{Commands, Entry};
 use crate::host::Host;
 
 /// How long an agent may be silent before that is what happened.
@@ -34,6 +34,7 @@ pub(crate) struct Talk {
     state: ChatState,
     actions: SessionSubscription,
     turns: u32,
+    pub(crate) commands: Commands,
 }
 
 /// A turn that is over.
@@ -63,23 +64,24 @@ impl Talk {
             .await
             .map_err(|error| format!("createSession: {error}"))?;
         let chat = ready(&client, &session).await?;
-        Talk::follow(client, session, chat, folder, 0).await
+        let mut talk = Talk::follow(client, session, chat, folder).await?;
+        talk.commands = entry.commands;
+        Ok(talk)
     }
 
     /// The same chat, on another host.
     pub(crate) async fn again(self, host: &Host) -> Told<Self> {
         let client = host.join("client-again").await;
         ready(&client, &self.session).await?;
-        Talk::follow(client, self.session, self.chat, self.folder, self.turns).await
+        let talk = Talk::follow(client, self.session, self.chat, self.folder).await?;
+        Ok(Talk {
+            turns: self.turns,
+            commands: self.commands,
+            ..talk
+        })
     }
 
-    async fn follow(
-        client: Client,
-        session: String,
-        chat: String,
-        folder: PathBuf,
-        turns: u32,
-    ) -> Told<Self> {
+    async fn follow(client: Client, session: String, chat: String, folder: PathBuf) -> Told<Self> {
         let subscribed = client.subscribe(chat.clone()).await;
         let (result, actions) = subscribed.map_err(|error| format!("subscribe: {error}"))?;
         let state = result.snapshot.map(|snapshot| snapshot.state);
@@ -93,7 +95,8 @@ impl Talk {
             folder,
             state: *state,
             actions,
-            turns,
+            turns: 0,
+            commands: Commands::default(),
         })
     }
 

@@ -104,8 +104,8 @@ async fn reasoning(talk: &mut Talk) -> Told<String> {
 }
 
 async fn approved(talk: &mut Talk) -> Told<String> {
-    let order = "run: touch approved.txt && echo is there";
-    let turn = talk.turn(order, Decide::Approve).await?;
+    let order = talk.commands.order("touch approved.txt && echo is there");
+    let turn = talk.turn(&order, Decide::Approve).await?;
     complete(&turn)?;
     let asked = asked(&turn)?;
     let calls = calls(&turn.json);
@@ -129,7 +129,8 @@ async fn approved(talk: &mut Talk) -> Told<String> {
 }
 
 async fn denied(talk: &mut Talk) -> Told<String> {
-    let turn = talk.turn("run: touch denied.txt", Decide::Deny).await?;
+    let order = talk.commands.order("touch denied.txt");
+    let turn = talk.turn(&order, Decide::Deny).await?;
     let asked = asked(&turn)?;
     expect(
         !talk.folder.join("denied.txt").exists(),
@@ -195,7 +196,8 @@ async fn cancelled_in_stream(talk: &mut Talk) -> Told<String> {
 }
 
 async fn cancelled_on_question(talk: &mut Talk) -> Told<String> {
-    let turn = talk.say("run: touch never.txt").await?;
+    let order = talk.commands.order("touch never.txt");
+    let turn = talk.say(&order).await?;
     let asks =
         |action: &Value| action["type"] == "chat/toolCallReady" && action["confirmed"].is_null();
     talk.until(asks).await?;
@@ -392,7 +394,7 @@ fn asked(turn: &Turn) -> Told<String> {
     };
     let options = options.as_array().into_iter().flatten();
     let labels: Vec<_> = options.map(|option| short(&option["label"])).collect();
-    Ok(labels.join(", "))
+    Ok(labels.join(" / "))
 }
 
 fn complete(turn: &Turn) -> Told<()> {

@@ -4,6 +4,7 @@
 //! say: TEXT      says it, word by word
 //! think: TEXT    thinks it, then says that it has thought
 //! run: COMMAND   calls the tool that runs commands
+//! ask: COMMAND   the same, and wants to be let out of where commands are locked up
 //! write: PATH    calls the tool that writes files, or patches them
 //! slow: N        says `tick` N times, ten times a second
 //! fail: STATUS   fails the call
@@ -18,6 +19,9 @@ use serde_json::{Map, Value, json};
 
 /// What is in a file that it writes.
 pub const WRITTEN: &str = "written by the model\n";
+
+/// What tools call the path of a file.
+const PATHS: &[&str] = &["path", "file_path", "filePath", "absolute_path"];
 
 /// What it says when it has thought.
 pub const THOUGHT: &str = "I have thought about it.";
@@ -106,7 +110,7 @@ pub(super) fn answer(request: &Request) -> Answer {
             Piece::Thought(rest.to_owned()),
             Piece::Text(THOUGHT.to_owned()),
         ]),
-        "run" => match run(&request.tools, rest) {
+        "run" | "ask" => match run(&request.tools, verb, rest) {
             Some(call) => Answer::Pieces(vec![call]),
             None => text("I have no tool that runs commands."),
         },
@@ -126,7 +130,9 @@ pub(super) fn answer(request: &Request) -> Answer {
 
 /// The last line that is an order.
 fn order(text: &str) -> Option<(&str, &str)> {
-    const VERBS: &[&str] = &["say", "think", "run", "write", "slow", "fail", "recall"];
+    const VERBS: &[&str] = &[
+        "say", "think", "run", "ask", "write", "slow", "fail", "recall",
+    ];
     let lines = text.lines().rev();
     let mut orders = lines.filter_map(|line| {
         let (verb, rest) = line.trim().split_once(':')?;
@@ -154,7 +160,7 @@ fn recall(heard: &[Heard], word: &str) -> Answer {
     })
 }
 
-fn run(tools: &[Tool], command: &str) -> Option<Piece> {
+fn run(tools: &[Tool], verb: &str, command: &str) -> Option<Piece> {
     let names = [
         "exec_command",
         "run_shell_command",
@@ -163,7 +169,7 @@ fn run(tools: &[Tool], command: &str) -> Option<Piece> {
         "execute",
         "terminal",
     ];
-    let (name, schema) = find(tools, &names)?;
+    let (name, schema) = find(tools.iter(), &names)?;
     let mut arguments = Map::new();
     for key in ["command", "cmd"] {
         let property = schema.pointer(&format!("/properties/{key}"));
@@ -174,8 +180,7 @@ fn run(tools: &[Tool], command: &str) -> Option<Piece> {
         };
         arguments.insert(key.to_owned(), value);
     }
-    // Where an agent locks commands up, this is how a model asks the user.
-    if schema.pointer("/properties/sandbox_permissions").is_some() {
+    if verb == "ask" {
         arguments.insert("sandbox_permissions".to_owned(), json!("require_escalated"));
         arguments.insert("justification".to_owned(), json!("the user wants it"));
     }
@@ -190,24 +195,22 @@ fn write(tools: &[Tool], path: &str) -> Option<Piece> {
         return Some(Piece::TextCall(tool.name.clone(), patch));
     }
     let names = ["write_file", "write", "create", "text_editor", "edit"];
-    let Some((name, schema)) = find(tools, &names) else {
-        let (name, schema) = find(tools, &["apply_patch"])?;
-        let mut arguments = Map::new();
-        arguments.insert("input".to_owned(), json!(patch));
-        return Some(call(name, schema, arguments));
+    let to_path = |tool: &&Tool| match &tool.input {
+        Input::Object(schema) => PATHS.iter().any(|key| has(schema, key)),
+        Input::Text => false,
+    };
+    let Some((name, schema)) = find(tools.iter().filter(to_path), &names) else {
+        // Codex knows this command without a tool of its own.
+        return run(tools, "run", &format!("apply_patch <<'END'\n{patch}END\n"));
     };
     let mut arguments = Map::new();
-    let known = |key: &str| schema.pointer(&format!("/properties/{key}")).is_some();
     let fill = [
-        (
-            &["path", "file_path", "filePath", "absolute_path"][..],
-            path,
-        ),
+        (PATHS, path),
         (&["content", "file_text", "text"][..], WRITTEN),
         (&["command"][..], "write"),
     ];
     for (keys, value) in fill {
-        if let Some(key) = keys.iter().find(|key| known(key)) {
+        if let Some(key) = keys.iter().find(|key| has(schema, key)) {
             arguments.insert((*key).to_owned(), json!(value));
         }
     }
@@ -216,18 +219,23 @@ fn write(tools: &[Tool], path: &str) -> Option<Piece> {
 
 /// The tool whose name is one of these, or else has one of them in it; those
 /// that come first are preferred.
-fn find<'a>(tools: &'a [Tool], names: &[&str]) -> Option<(&'a str, &'a Value)> {
-    let objects = || {
-        tools.iter().filter_map(|tool| match &tool.input {
+fn find<'a>(tools: impl Iterator<Item = &'a Tool>, names: &[&str]) -> Option<(&'a str, &'a Value)> {
+    let objects: Vec<_> = tools
+        .filter_map(|tool| match &tool.input {
             Input::Object(schema) => Some((tool.name.as_str(), schema)),
             Input::Text => None,
         })
-    };
+        .collect();
+    let objects = || objects.iter().copied();
     let lower = |name: &str| name.to_ascii_lowercase();
     let same = |wanted: &&str| objects().find(|(name, _)| lower(name) == **wanted);
     let within = |wanted: &&str| objects().find(|(name, _)| lower(name).contains(*wanted));
     let exactly = names.iter().find_map(|name| same(&name));
     exactly.or_else(|| names.iter().find_map(|name| within(&name)))
+}
+
+fn has(schema: &Value, key: &str) -> bool {
+    schema.pointer(&format!("/properties/{key}")).is_some()
 }
 
 /// A call with something for every argument that has to be there.
