@@ -12,8 +12,8 @@ use agenthost_protocol::uri::Uri;
 use agenthost_workspace::{Program, TerminalStart};
 use serde_json::{Value, json};
 
-use super::heard::{Owner, session_of};
 use super::Bridge;
+use super::heard::{Owner, session_of};
 use crate::acp::process::environment;
 use crate::acp::services::{AccessWay, Happened, Origin, ServiceError, ServiceRequest, text};
 use crate::acp::told::TerminalTold;

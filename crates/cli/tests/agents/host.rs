@@ -1,0 +1,137 @@
+//! The host as a process, and what agents leave of themselves.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ahp::{Client, ClientConfig};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::entry::{MARK, mark};
+
+/// A host that runs. Dropped, it is killed.
+pub(crate) struct Host {
+    child: Child,
+    url: String,
+    directory: PathBuf,
+}
+
+impl Host {
+    /// Starts a host on a directory, which has its configuration.
+    pub(crate) async fn start(directory: &Path) -> Self {
+        let ready_file = directory.join("ready.json");
+        // What is left of the last host must not be taken for this one's.
+        drop(std::fs::remove_file(&ready_file));
+        let log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(directory.join("host.log"))
+            .unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_agenthost"))
+            .args(["serve", "--verbose", "--config"])
+            .arg(directory.join("config.toml"))
+            .arg("--data-dir")
+            .arg(directory.join("data"))
+            .arg("--ready-file")
+            .arg(&ready_file)
+            .arg("--wire-log")
+            .arg(directory.join("wire.log"))
+            .arg("--wire-log-contents")
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let mut host = Host {
+            child,
+            url: String::new(),
+            directory: directory.to_owned(),
+        };
+        for _ in 0..2_000 {
+            if let Ok(text) = std::fs::read_to_string(&ready_file) {
+                let ready: Value = serde_json::from_str(&text).unwrap();
+                let (url, token) = (ready["url"].as_str(), ready["token"].as_str());
+                host.url = format!("{}?tkn={}", url.unwrap(), token.unwrap());
+                return host;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("the host did not start");
+    }
+
+    /// An official client, past its handshake.
+    pub(crate) async fn join(&self, name: &str) -> Client {
+        let transport = ahp_ws::WebSocketTransport::connect(&self.url).await;
+        let config = ClientConfig::default();
+        let client = Client::connect(transport.unwrap(), config).await.unwrap();
+        let versions = vec![ahp_types::PROTOCOL_VERSION.to_owned()];
+        let root = vec!["ahp-root://".to_owned()];
+        let hello = client.initialize(name.to_owned(), versions, root).await;
+        assert_eq!(hello.unwrap().protocol_version, "1.0.0");
+        client
+    }
+
+    /// SIGKILL: no farewell, no flush. Says where it was.
+    pub(crate) fn kill(self) -> PathBuf {
+        self.directory.clone()
+    }
+
+    /// Stops it as a person does, and waits for its end.
+    pub(crate) async fn stop(mut self) -> Result<(), String> {
+        let id = Pid::from_raw(i32::try_from(self.child.id()).unwrap());
+        kill(id, Signal::SIGTERM).unwrap();
+        let until = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < until {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return match status.success() {
+                    true => Ok(()),
+                    false => Err(format!("the host ended with {status}")),
+                };
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Err("the host did not stop".to_owned())
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.child.kill().unwrap_or_default();
+        self.child.wait().unwrap();
+    }
+}
+
+/// The processes of an agent that run, with what they are.
+pub(crate) fn processes(id: &str) -> Vec<(u32, String)> {
+    let wanted = format!("{MARK}={}", mark(id));
+    let folders = std::fs::read_dir("/proc").unwrap();
+    let folders = folders.filter_map(|folder| folder.ok());
+    let found = folders.filter_map(|folder| {
+        let number: u32 = folder.file_name().to_str()?.parse().ok()?;
+        let environment = std::fs::read(folder.path().join("environ")).ok()?;
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.find(|variable| *variable == wanted.as_bytes())?;
+        let command = std::fs::read(folder.path().join("cmdline")).ok()?;
+        let command = String::from_utf8_lossy(&command).replace('\0', " ");
+        // What has ended and was not waited for has no words any more.
+        (!command.is_empty()).then(|| (number, command.chars().take(120).collect()))
+    });
+    found.collect()
+}
+
+/// Waits until none of these processes runs; gives back those that do not end.
+pub(crate) async fn gone(id: &str, of: &[(u32, String)]) -> Vec<String> {
+    let until = Instant::now() + Duration::from_secs(15);
+    loop {
+        let left = processes(id)
+            .into_iter()
+            .filter(|process| of.contains(process));
+        let left: Vec<_> = left.map(|(_, command)| command).collect();
+        if left.is_empty() || Instant::now() > until {
+            return left;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}

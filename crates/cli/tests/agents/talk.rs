@@ -1,0 +1,295 @@
+//! A chat with an agent, followed by the official client and its reducers.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ahp::reducers::apply_action_to_chat;
+use ahp::{Client, SessionSubscription, SubscriptionEvent};
+use ahp_types::actions::StateAction;
+use ahp_types::state::{ChatState, SnapshotState};
+use serde_json::{Value, json};
+
+use crate::entry::{Commands, Entry};
+use crate::host::Host;
+
+/// How long an agent may be silent before that is what happened.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+
+/// What goes wrong is told, never a panic: the other tries go on.
+pub(crate) type Told<T> = Result<T, String>;
+
+/// What is answered when the agent asks for permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decide {
+    Approve,
+    Deny,
+}
+
+/// A session of an agent and its chat.
+pub(crate) struct Talk {
+    pub(crate) client: Client,
+    pub(crate) session: String,
+    chat: String,
+    pub(crate) folder: PathBuf,
+    state: ChatState,
+    actions: SessionSubscription,
+    turns: u32,
+    pub(crate) commands: Commands,
+}
+
+/// A turn that is over.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    pub(crate) json: Value,
+    /// The options of each question for permission.
+    pub(crate) asked: Vec<Value>,
+}
+
+impl Talk {
+    /// Begins a session of an agent in a folder of its own.
+    pub(crate) async fn begin(host: &Host, entry: &Entry, place: &Path, name: &str) -> Told<Self> {
+        let folder = place.join("work").join(name);
+        entry.make_folder(&folder);
+        let client = host.join(&format!("client-{name}")).await;
+        let session = format!("ahp-session:/{}-{name}", entry.id);
+        let mut params = json!({
+            "channel": session, "provider": entry.id,
+            "workingDirectories": [format!("file://{}", folder.display())],
+        });
+        if !entry.config.is_empty() {
+            params["config"] = json!(entry.config);
+        }
+        let () = client
+            .request("createSession", params)
+            .await
+            .map_err(|error| format!("createSession: {error}"))?;
+        let chat = ready(&client, &session).await?;
+        let mut talk = Talk::follow(client, session, chat, folder).await?;
+        talk.commands = entry.commands;
+        Ok(talk)
+    }
+
+    /// The same chat, on another host.
+    pub(crate) async fn again(self, host: &Host) -> Told<Self> {
+        let client = host.join("client-again").await;
+        ready(&client, &self.session).await?;
+        let talk = Talk::follow(client, self.session, self.chat, self.folder).await?;
+        Ok(Talk {
+            turns: self.turns,
+            commands: self.commands,
+            ..talk
+        })
+    }
+
+    async fn follow(client: Client, session: String, chat: String, folder: PathBuf) -> Told<Self> {
+        let subscribed = client.subscribe(chat.clone()).await;
+        let (result, actions) = subscribed.map_err(|error| format!("subscribe: {error}"))?;
+        let state = result.snapshot.map(|snapshot| snapshot.state);
+        let Some(SnapshotState::Chat(state)) = state else {
+            return Err("the chat has no state".to_owned());
+        };
+        Ok(Talk {
+            client,
+            session,
+            chat,
+            folder,
+            state: *state,
+            actions,
+            turns: 0,
+            commands: Commands::default(),
+        })
+    }
+
+    /// Says something; it is a turn.
+    pub(crate) async fn say(&mut self, text: &str) -> Told<String> {
+        self.turns += 1;
+        let turn = format!("turn-{}", self.turns);
+        self.dispatch(json!({
+            "type": "chat/turnStarted", "turnId": turn, "startedAt": "2026-01-05T09:00:00Z",
+            "message": {"text": text, "origin": {"kind": "user"}},
+        }))
+        .await?;
+        Ok(turn)
+    }
+
+    /// Says something, and waits for the end of the turn.
+    pub(crate) async fn turn(&mut self, text: &str, decide: Decide) -> Told<Turn> {
+        let id = self.say(text).await?;
+        self.finish(&id, decide).await
+    }
+
+    /// Waits for the end of a turn, and answers what is asked.
+    pub(crate) async fn finish(&mut self, id: &str, decide: Decide) -> Told<Turn> {
+        let mut asked = Vec::new();
+        loop {
+            let action = self.next().await?;
+            match action["type"].as_str().unwrap_or_default() {
+                "chat/toolCallReady" if action["confirmed"].is_null() => {
+                    self.decide(&action, decide).await?;
+                    asked.push(action["options"].clone());
+                }
+                "chat/turnComplete" | "chat/turnCancelled" | "chat/error"
+                    if action["turnId"] == id =>
+                {
+                    return Ok(Turn {
+                        json: self.checked(id).await?,
+                        asked,
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Waits for an action of this kind.
+    pub(crate) async fn until(&mut self, wanted: impl Fn(&Value) -> bool) -> Told<Value> {
+        loop {
+            let action = self.next().await?;
+            if wanted(&action) {
+                return Ok(action);
+            }
+            if action["type"] == "chat/turnComplete" || action["type"] == "chat/error" {
+                return Err(format!("the turn ended before that: {}", short(&action)));
+            }
+        }
+    }
+
+    /// Cancels a turn, as a person does.
+    pub(crate) async fn cancel(&mut self, turn: &str) -> Told<()> {
+        let action = json!({"type": "chat/turnCancelled", "turnId": turn, "duration": 0});
+        self.dispatch(action).await
+    }
+
+    pub(crate) async fn dispatch(&mut self, action: Value) -> Told<()> {
+        let action: StateAction = serde_json::from_value(action).unwrap();
+        assert!(!matches!(action, StateAction::Unknown(_)));
+        let sent = self.client.dispatch(self.chat.clone(), action).await;
+        sent.map(drop).map_err(|error| format!("dispatch: {error}"))
+    }
+
+    /// A turn as the official reducers made it, once it is sure that the host
+    /// has the same.
+    pub(crate) async fn checked(&mut self, id: &str) -> Told<Value> {
+        let subscribed = self.client.subscribe(self.chat.clone()).await;
+        let (result, _) = subscribed.map_err(|error| format!("subscribe: {error}"))?;
+        let Some(SnapshotState::Chat(host)) = result.snapshot.map(|snapshot| snapshot.state) else {
+            return Err("the chat has no state".to_owned());
+        };
+        let (host, own) = (json!(host), json!(self.state));
+        let turn = |state: &Value| {
+            let turns = state["turns"].as_array()?;
+            turns.iter().find(|turn| turn["id"] == id).cloned()
+        };
+        let Some(turn_of_host) = turn(&host) else {
+            return Err("the host does not have the turn".to_owned());
+        };
+        if turn(&own) != Some(turn_of_host.clone()) {
+            return Err("the official reducers have another turn than the host".to_owned());
+        }
+        Ok(turn_of_host)
+    }
+
+    /// Ends the session.
+    pub(crate) async fn dispose(self) -> Told<()> {
+        let params = json!({"channel": self.session});
+        let disposed: Result<Value, _> = self.client.request("disposeSession", params).await;
+        let disposed = disposed.map(drop);
+        self.client.shutdown().await;
+        disposed.map_err(|error| format!("disposeSession: {error}"))
+    }
+
+    async fn decide(&mut self, asked: &Value, decide: Decide) -> Told<()> {
+        let (approved, kind) = match decide {
+            Decide::Approve => (true, "approve"),
+            Decide::Deny => (false, "deny"),
+        };
+        let mut answer = json!({
+            "type": "chat/toolCallConfirmed", "turnId": asked["turnId"],
+            "toolCallId": asked["toolCallId"], "approved": approved,
+        });
+        match decide {
+            Decide::Approve => answer["confirmed"] = json!("user-action"),
+            Decide::Deny => answer["reason"] = json!("denied"),
+        }
+        let options = asked["options"].as_array();
+        let fitting =
+            options.and_then(|options| options.iter().find(|option| option["kind"] == kind));
+        if let Some(option) = fitting {
+            answer["selectedOptionId"] = option["id"].clone();
+        }
+        self.dispatch(answer).await
+    }
+
+    async fn next(&mut self) -> Told<Value> {
+        let next = tokio::time::timeout(PATIENCE, self.actions.recv()).await;
+        let next = next.map_err(|_| format!("nothing for {} s", PATIENCE.as_secs()))?;
+        let Some(SubscriptionEvent::Action(envelope)) = next else {
+            return Err("the connection ended".to_owned());
+        };
+        if let Some(reason) = envelope.rejection_reason {
+            return Err(format!("refused: {reason}"));
+        }
+        apply_action_to_chat(&mut self.state, &envelope.action);
+        Ok(json!(envelope.action))
+    }
+}
+
+/// Waits until a session is ready. Says what its chat is.
+async fn ready(client: &Client, session: &str) -> Told<String> {
+    let subscribed = client.subscribe(session.to_owned()).await;
+    let (result, mut actions) = subscribed.map_err(|error| format!("subscribe: {error}"))?;
+    let Some(SnapshotState::Session(state)) = result.snapshot.map(|snapshot| snapshot.state) else {
+        return Err("the session has no state".to_owned());
+    };
+    let mut state = *state;
+    loop {
+        let now = json!(state);
+        match now["lifecycle"].as_str().unwrap_or_default() {
+            "ready" => {
+                let chat = now["chats"][0]["resource"].as_str();
+                return chat.map(str::to_owned).ok_or("it has no chat".to_owned());
+            }
+            "failed" => {
+                let why = now["creationError"]["message"].as_str().unwrap_or_default();
+                return Err(format!("the session could not begin: {why}"));
+            }
+            _ => {}
+        }
+        let next = tokio::time::timeout(PATIENCE, actions.recv()).await;
+        match next {
+            Ok(Some(SubscriptionEvent::Action(envelope))) => {
+                ahp::reducers::apply_action_to_session(&mut state, &envelope.action);
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => return Err("the connection ended".to_owned()),
+            Err(_) => return Err("the session does not begin".to_owned()),
+        }
+    }
+}
+
+/// All text that a turn said in parts of a kind.
+pub(crate) fn said(turn: &Value, kind: &str) -> String {
+    let parts = turn["responseParts"].as_array().into_iter().flatten();
+    let parts = parts.filter(|part| part["kind"] == kind);
+    let texts = parts.filter_map(|part| match &part["content"] {
+        Value::String(text) => Some(text.clone()),
+        other => other["markdown"].as_str().map(str::to_owned),
+    });
+    texts.collect::<Vec<_>>().join(" ")
+}
+
+/// The tool calls of a turn.
+pub(crate) fn calls(turn: &Value) -> Vec<&Value> {
+    let parts = turn["responseParts"].as_array().into_iter().flatten();
+    let calls = parts.filter(|part| part["kind"] == "toolCall");
+    calls.map(|part| &part["toolCall"]).collect()
+}
+
+/// The beginning of something.
+pub(crate) fn short(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    text.chars().take(160).collect()
+}

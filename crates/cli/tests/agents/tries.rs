@@ -1,0 +1,416 @@
+//! What is tried with each agent, and what has to come of it.
+
+use std::path::Path;
+
+use agenthost_testkit::model::script::{THOUGHT, WRITTEN};
+use ahp::SubscriptionEvent;
+use ahp::reducers::apply_action_to_changeset;
+use ahp_types::state::SnapshotState;
+use serde_json::{Value, json};
+
+use crate::entry::Entry;
+use crate::host::{Host, gone, processes};
+use crate::talk::{Decide, PATIENCE, Talk, Told, Turn, calls, said, short};
+
+/// Something that is tried, each in a session of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Try {
+    Text,
+    Reasoning,
+    Approved,
+    Denied,
+    Written,
+    CancelledInStream,
+    CancelledOnQuestion,
+    ModelError,
+    SecondMessage,
+}
+
+/// All that is tried while the host runs, in this order.
+pub(crate) const TRIES: &[Try] = &[
+    Try::Text,
+    Try::Reasoning,
+    Try::Approved,
+    Try::Denied,
+    Try::Written,
+    Try::CancelledInStream,
+    Try::CancelledOnQuestion,
+    Try::ModelError,
+    Try::SecondMessage,
+];
+
+impl Try {
+    /// What it is, for people; the first word is for folders, too.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Try::Text => "text",
+            Try::Reasoning => "reasoning",
+            Try::Approved => "command, approved",
+            Try::Denied => "command, denied",
+            Try::Written => "file written",
+            Try::CancelledInStream => "cancel in the stream",
+            Try::CancelledOnQuestion => "cancel on an open permission",
+            Try::ModelError => "error of the model (500)",
+            Try::SecondMessage => "second message while busy",
+        }
+    }
+
+    /// Tries it. Says what happened, or what should not have.
+    pub(crate) async fn run(self, host: &Host, entry: &Entry, place: &Path) -> Told<String> {
+        let name = format!("{self:?}").to_lowercase();
+        let mut talk = Talk::begin(host, entry, place, &name).await?;
+        let happened = match self {
+            Try::Text => text(&mut talk).await,
+            Try::Reasoning => reasoning(&mut talk).await,
+            Try::Approved => approved(&mut talk).await,
+            Try::Denied => denied(&mut talk).await,
+            Try::Written => written(&mut talk).await,
+            Try::CancelledInStream => cancelled_in_stream(&mut talk).await,
+            Try::CancelledOnQuestion => cancelled_on_question(&mut talk).await,
+            Try::ModelError => model_error(&mut talk).await,
+            Try::SecondMessage => second_message(&mut talk).await,
+        };
+        let disposed = talk.dispose().await;
+        let happened = happened?;
+        disposed.map(|()| happened)
+    }
+}
+
+async fn text(talk: &mut Talk) -> Told<String> {
+    let turn = talk.turn("say: a heron stands still", Decide::Deny).await?;
+    complete(&turn)?;
+    let text = said(&turn.json, "markdown");
+    expect(text.contains("a heron stands still"), "said", &text)?;
+    let usage = &turn.json["usage"];
+    let tokens = match (
+        usage["inputTokens"].as_u64(),
+        usage["outputTokens"].as_u64(),
+    ) {
+        (Some(_), Some(_)) => ", with its tokens",
+        _ if usage["_meta"].is_object() => ", with how full the context is",
+        _ => "",
+    };
+    Ok(format!("as the model said it{tokens}"))
+}
+
+async fn reasoning(talk: &mut Talk) -> Told<String> {
+    let turn = talk.turn("think: herons are patient", Decide::Deny).await?;
+    complete(&turn)?;
+    let text = said(&turn.json, "markdown");
+    expect(text.contains(THOUGHT), "said", &text)?;
+    let thought = said(&turn.json, "reasoning");
+    expect(thought.contains("herons are patient"), "thought", &thought)?;
+    Ok("as the model thought it, apart from the text".to_owned())
+}
+
+async fn approved(talk: &mut Talk) -> Told<String> {
+    let order = talk.commands.order("touch approved.txt && echo is there");
+    let turn = talk.turn(&order, Decide::Approve).await?;
+    complete(&turn)?;
+    let asked = asked(&turn)?;
+    let calls = calls(&turn.json);
+    let call = calls.last().ok_or("there is no tool call")?;
+    expect(
+        call["status"] == "completed",
+        "the call is",
+        &call["status"].to_string(),
+    )?;
+    expect(call["success"] == true, "the call went", &call.to_string())?;
+    expect(
+        talk.folder.join("approved.txt").exists(),
+        "the command ran",
+        "not",
+    )?;
+    let shown = match call["content"].to_string().contains("is there") {
+        true => "its output is shown",
+        false => "its output is not shown",
+    };
+    Ok(format!("asked ({asked}), then ran; {shown}"))
+}
+
+async fn denied(talk: &mut Talk) -> Told<String> {
+    let order = talk.commands.order("touch denied.txt");
+    let turn = talk.turn(&order, Decide::Deny).await?;
+    let asked = asked(&turn)?;
+    expect(
+        !talk.folder.join("denied.txt").exists(),
+        "the command ran",
+        "although denied",
+    )?;
+    let calls = calls(&turn.json);
+    let call = calls.last().ok_or("there is no tool call")?;
+    expect(
+        call["status"] == "cancelled",
+        "the call is",
+        &call["status"].to_string(),
+    )?;
+    let after = match turn.json["state"].as_str() {
+        Some("complete") => match said(&turn.json, "systemNotification") {
+            notice if notice.is_empty() => "the model heard of it and went on".to_owned(),
+            notice => format!("the agent ended the turn: “{notice}”"),
+        },
+        state => format!("the turn ended as {}", state.unwrap_or("nothing")),
+    };
+    Ok(format!("asked ({asked}), did not run; {after}"))
+}
+
+async fn written(talk: &mut Talk) -> Told<String> {
+    let path = talk.folder.join("notes.txt");
+    let order = format!("write: {}", path.display());
+    let turn = talk.turn(&order, Decide::Approve).await?;
+    complete(&turn)?;
+    let is = std::fs::read_to_string(&path).unwrap_or_default();
+    expect(is == WRITTEN, "in the file is", &is)?;
+    let turn_id = turn.json["id"].as_str().unwrap_or_default();
+    let channel = format!("{}/changeset/turn/{turn_id}", talk.session);
+    let lines = changed(talk, &channel, "notes.txt").await?;
+    let asked = match turn.asked.len() {
+        0 => "was not asked for",
+        _ => "was asked for",
+    };
+    let calls = calls(&turn.json);
+    let edits = calls
+        .iter()
+        .any(|call| call.to_string().contains("fileEdit"));
+    let edits = match edits {
+        true => "the call shows the edit",
+        false => "the call shows no edit",
+    };
+    Ok(format!(
+        "{asked}, is written, is in the changeset (+{lines}); {edits}"
+    ))
+}
+
+async fn cancelled_in_stream(talk: &mut Talk) -> Told<String> {
+    let turn = talk.say("slow: 600").await?;
+    talk.until(ticks).await?;
+    talk.cancel(&turn).await?;
+    let turn = talk.finish(&turn, Decide::Deny).await?;
+    expect(
+        turn.json["state"] == "cancelled",
+        "the turn is",
+        &turn.json["state"].to_string(),
+    )?;
+    let after = goes_on(talk).await?;
+    Ok(format!("the turn is cancelled; {after}"))
+}
+
+async fn cancelled_on_question(talk: &mut Talk) -> Told<String> {
+    let order = talk.commands.order("touch never.txt");
+    let turn = talk.say(&order).await?;
+    let asks =
+        |action: &Value| action["type"] == "chat/toolCallReady" && action["confirmed"].is_null();
+    talk.until(asks).await?;
+    talk.cancel(&turn).await?;
+    let turn = talk.finish(&turn, Decide::Deny).await?;
+    expect(
+        turn.json["state"] == "cancelled",
+        "the turn is",
+        &turn.json["state"].to_string(),
+    )?;
+    let after = goes_on(talk).await?;
+    expect(
+        !talk.folder.join("never.txt").exists(),
+        "the command ran",
+        "although cancelled",
+    )?;
+    Ok(format!(
+        "the turn is cancelled, the command did not run; {after}"
+    ))
+}
+
+async fn model_error(talk: &mut Talk) -> Told<String> {
+    let id = talk.say("fail: 500").await?;
+    let happened = match talk.finish(&id, Decide::Deny).await {
+        Ok(turn) if turn.json["state"] == "error" => {
+            let parts = turn.json["responseParts"].as_array();
+            let error = parts.and_then(|parts| parts.last());
+            let message = error.map(|part| short(&part["error"]["message"]));
+            format!("the turn failed: “{}”", message.unwrap_or_default())
+        }
+        Ok(turn) => {
+            let text = said(&turn.json, "markdown");
+            let text = match text.is_empty() {
+                true => said(&turn.json, "systemNotification"),
+                false => text,
+            };
+            let text: String = text.chars().take(160).collect();
+            format!("the agent says it as text: “{}”", text.trim())
+        }
+        Err(silence) if silence.starts_with("nothing for") => {
+            talk.cancel(&id).await?;
+            talk.finish(&id, Decide::Deny).await?;
+            format!("the agent says {silence}, and was cancelled")
+        }
+        Err(error) => return Err(error),
+    };
+    let after = goes_on(talk).await?;
+    Ok(format!("{happened}; {after}"))
+}
+
+async fn second_message(talk: &mut Talk) -> Told<String> {
+    let first = talk.say("slow: 30").await?;
+    talk.until(ticks).await?;
+    talk.dispatch(json!({
+        "type": "chat/pendingMessageSet", "kind": "queued", "id": "m1",
+        "message": {"text": "say: the second heron", "origin": {"kind": "user"}},
+    }))
+    .await?;
+    let first = talk.finish(&first, Decide::Deny).await?;
+    complete(&first)?;
+    let heard = said(&first.json, "markdown").matches("tick").count();
+    expect(heard == 30, "pieces of the first", &heard.to_string())?;
+    let started = talk
+        .until(|action| action["type"] == "chat/turnStarted")
+        .await?;
+    let second = started["turnId"].as_str().unwrap_or_default().to_owned();
+    let second = talk.finish(&second, Decide::Deny).await?;
+    complete(&second)?;
+    let text = said(&second.json, "markdown");
+    expect(text.contains("the second heron"), "said", &text)?;
+    Ok("waited in the host, and was answered after the first, which is whole".to_owned())
+}
+
+/// The host is killed in the middle of a turn; then the chat goes on. Says what
+/// happened, and gives back the host that runs.
+pub(crate) async fn killed(host: Host, entry: &Entry, place: &Path) -> (Host, Told<String>) {
+    let talk = async {
+        let mut talk = Talk::begin(&host, entry, place, "killed").await?;
+        let turn = talk.turn("say: a heron named Ida", Decide::Deny).await?;
+        complete(&turn)?;
+        let cut = talk.say("slow: 600").await?;
+        talk.until(ticks).await?;
+        Ok::<_, String>((talk, cut))
+    };
+    let talk = talk.await;
+    let before = processes(&entry.id);
+    let directory = host.kill();
+    let host = Host::start(&directory).await;
+    let happened = match talk {
+        Ok((talk, cut)) => resumed(talk, &cut, &host, entry, &before).await,
+        Err(error) => Err(error),
+    };
+    (host, happened)
+}
+
+async fn resumed(
+    talk: Talk,
+    cut: &str,
+    host: &Host,
+    entry: &Entry,
+    before: &[(u32, String)],
+) -> Told<String> {
+    let left = gone(&entry.id, before).await;
+    expect(left.is_empty(), "still runs", &left.join(", "))?;
+    let mut talk = talk.again(host).await?;
+    let state = talk.checked(cut).await?["state"].clone();
+    expect(
+        state == "error",
+        "the turn that was cut is",
+        &state.to_string(),
+    )?;
+    let turn = talk.turn("recall: Ida", Decide::Deny).await?;
+    complete(&turn)?;
+    let notice = match said(&turn.json, "systemNotification") {
+        notice if notice.is_empty() => "the turn says nothing of it".to_owned(),
+        notice => format!("the turn says “{notice}”"),
+    };
+    let text = said(&turn.json, "markdown");
+    let memory = match text.contains("I remember Ida") {
+        true => "the model still knows what was said before",
+        false => "the model knows nothing of what was said before",
+    };
+    talk.dispose().await?;
+    Ok(format!(
+        "nothing of the old agent is left; {notice}; {memory}"
+    ))
+}
+
+/// That there is something to be said after that, in the same chat.
+async fn goes_on(talk: &mut Talk) -> Told<String> {
+    let turn = talk
+        .turn("say: the heron is still there", Decide::Deny)
+        .await?;
+    complete(&turn)?;
+    let text = said(&turn.json, "markdown");
+    expect(
+        text.contains("the heron is still there"),
+        "said after that",
+        &text,
+    )?;
+    let notice = said(&turn.json, "systemNotification");
+    Ok(match notice.is_empty() {
+        true => "the next message is answered".to_owned(),
+        false => format!("the next message is answered: “{notice}”"),
+    })
+}
+
+/// Waits until a changeset shows a file. Says how many lines were added.
+async fn changed(talk: &Talk, channel: &str, name: &str) -> Told<u64> {
+    let subscribed = talk.client.subscribe(channel.to_owned()).await;
+    let (result, mut actions) = subscribed.map_err(|error| format!("{channel}: {error}"))?;
+    let state = result.snapshot.map(|snapshot| snapshot.state);
+    let Some(SnapshotState::Changeset(state)) = state else {
+        return Err("the changeset has no state".to_owned());
+    };
+    let mut state = *state;
+    loop {
+        let now = json!(state);
+        let files = now["files"].as_array().into_iter().flatten();
+        let mut files = files.filter(|file| file["id"].to_string().contains(name));
+        if let Some(file) = files.next() {
+            return Ok(file["edit"]["diff"]["added"].as_u64().unwrap_or_default());
+        }
+        match tokio::time::timeout(PATIENCE, actions.recv()).await {
+            Ok(Some(SubscriptionEvent::Action(envelope))) => {
+                apply_action_to_changeset(&mut state, &envelope.action);
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => return Err("the connection ended".to_owned()),
+            Err(_) => {
+                return Err(format!(
+                    "the changeset does not show {name}: {}",
+                    short(&now)
+                ));
+            }
+        }
+    }
+}
+
+fn ticks(action: &Value) -> bool {
+    let content = match action["type"].as_str() {
+        Some("chat/delta") => &action["content"],
+        Some("chat/responsePart") => &action["part"]["content"],
+        _ => return false,
+    };
+    content.as_str().is_some_and(|text| text.contains("tick"))
+}
+
+/// What was asked, by the names of the options.
+fn asked(turn: &Turn) -> Told<String> {
+    let Some(options) = turn.asked.first() else {
+        let text = said(&turn.json, "markdown");
+        return Err(format!("the agent did not ask: “{}”", short(&json!(text))));
+    };
+    let options = options.as_array().into_iter().flatten();
+    let labels: Vec<_> = options.map(|option| short(&option["label"])).collect();
+    Ok(labels.join(" / "))
+}
+
+fn complete(turn: &Turn) -> Told<()> {
+    let state = turn.json["state"].as_str().unwrap_or_default();
+    if state == "complete" {
+        return Ok(());
+    }
+    let parts = turn.json["responseParts"].as_array();
+    let last = parts.and_then(|parts| parts.last()).map(short);
+    Err(format!("the turn is {state}: {}", last.unwrap_or_default()))
+}
+
+fn expect(holds: bool, what: &str, is: &str) -> Told<()> {
+    if holds {
+        return Ok(());
+    }
+    let is: String = is.chars().take(200).collect();
+    Err(format!("{what}: {is}"))
+}

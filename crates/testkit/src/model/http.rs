@@ -1,0 +1,143 @@
+//! As much of HTTP as agents need to reach a model: one call a connection.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+/// The longest body of a call. Agents send all that was ever said.
+const LONGEST: usize = 64 * 1024 * 1024;
+
+/// The longest line of a head, and the most lines.
+const LONGEST_LINE: u64 = 64 * 1024;
+const MOST_LINES: usize = 200;
+
+/// A call.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) method: String,
+    /// With what follows the question mark.
+    pub(super) path: String,
+    /// Null if it is no JSON.
+    pub(super) body: Value,
+}
+
+/// What is answered.
+#[derive(Debug)]
+pub(super) enum Response {
+    /// At once.
+    Json(u16, Value),
+    /// One after the other, with a pause before each.
+    Events(Vec<String>, Duration),
+}
+
+/// Reads a call; none if the connection was closed without one.
+pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<Asked>> {
+    let mut reader = BufReader::new(stream);
+    let first = line(&mut reader).await?;
+    let mut words = first.split(' ');
+    let (Some(method), Some(path)) = (words.next(), words.next()) else {
+        return Ok(None);
+    };
+    let (method, path) = (method.to_owned(), path.to_owned());
+    let mut length = 0;
+    let mut chunked = None;
+    for _ in 0..MOST_LINES {
+        let header = line(&mut reader).await?.to_ascii_lowercase();
+        let Some((name, value)) = header.split_once(':') else {
+            break;
+        };
+        match (name, value.trim()) {
+            ("content-length", value) => length = value.parse().unwrap_or(0),
+            ("transfer-encoding", "chunked") => chunked = Some(()),
+            ("expect", _) => {
+                let go_on = b"HTTP/1.1 100 Continue\r\n\r\n";
+                reader.get_mut().write_all(go_on).await?;
+            }
+            _ => {}
+        }
+    }
+    let body = match chunked {
+        Some(()) => chunks(&mut reader).await?,
+        None => exactly(&mut reader, length).await?,
+    };
+    Ok(Some(Asked {
+        method,
+        path,
+        body: serde_json::from_slice(&body).unwrap_or_default(),
+    }))
+}
+
+/// Answers a call, and is done with the connection.
+pub(super) async fn write(stream: &mut TcpStream, response: Response) -> io::Result<()> {
+    match response {
+        Response::Json(status, body) => {
+            let body = body.to_string();
+            let length = body.len();
+            let head = format!(
+                "HTTP/1.1 {status} Said\r\ncontent-type: application/json\r\n\
+                 content-length: {length}\r\nconnection: close\r\n\r\n"
+            );
+            stream.write_all(head.as_bytes()).await?;
+            stream.write_all(body.as_bytes()).await?;
+        }
+        Response::Events(events, pause) => {
+            let head = "HTTP/1.1 200 Said\r\ncontent-type: text/event-stream\r\n\
+                        cache-control: no-store\r\nconnection: close\r\n\r\n";
+            stream.write_all(head.as_bytes()).await?;
+            for event in events {
+                tokio::time::sleep(pause).await;
+                stream.write_all(event.as_bytes()).await?;
+                stream.flush().await?;
+            }
+        }
+    }
+    stream.shutdown().await
+}
+
+/// Appends a line to a file. A note that can't be written is only missed by
+/// who looks for it.
+pub(super) fn note(path: &Path, note: &Value) {
+    let file = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path);
+    if let Ok(mut file) = file {
+        file.write_all(format!("{note}\n").as_bytes())
+            .unwrap_or_default();
+    }
+}
+
+async fn line(reader: &mut BufReader<&mut TcpStream>) -> io::Result<String> {
+    let mut line = String::new();
+    reader.take(LONGEST_LINE).read_line(&mut line).await?;
+    Ok(line.trim_end().to_owned())
+}
+
+async fn exactly(reader: &mut BufReader<&mut TcpStream>, length: usize) -> io::Result<Vec<u8>> {
+    if length > LONGEST {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).await?;
+    Ok(body)
+}
+
+async fn chunks(reader: &mut BufReader<&mut TcpStream>) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let length = line(reader).await?;
+        let length = usize::from_str_radix(&length, 16).unwrap_or(0);
+        if body.len() + length > LONGEST {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        body.extend(exactly(reader, length).await?);
+        line(reader).await?;
+        if length == 0 {
+            return Ok(body);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! What a model does, whatever it speaks.
+//!
+//! ```text
+//! say: TEXT      says it, word by word
+//! think: TEXT    thinks it, then says that it has thought
+//! run: COMMAND   calls the tool that runs commands
+//! ask: COMMAND   the same, and wants to be let out of where commands are locked up
+//! write: PATH    calls the tool that writes files, or patches them
+//! slow: N        says `tick` N times, ten times a second
+//! fail: STATUS   fails the call
+//! recall: WORD   says whether it was told the word before
+//! ```
+//!
+//! A line that begins so counts if it is the last one of the last message of
+//! the user that has one. When a tool has answered since, it says what the tool
+//! said. A call that offers no tools is about something else, such as a title.
+
+use serde_json::{Map, Value, json};
+
+/// What is in a file that it writes.
+pub const WRITTEN: &str = "written by the model\n";
+
+/// What tools call the path of a file.
+const PATHS: &[&str] = &["path", "file_path", "filePath", "absolute_path"];
+
+/// What it says when it has thought.
+pub const THOUGHT: &str = "I have thought about it.";
+
+/// What it is asked: all that was said, and the tools that it may call.
+#[derive(Debug, Default)]
+pub(super) struct Request {
+    pub(super) heard: Vec<Heard>,
+    pub(super) tools: Vec<Tool>,
+}
+
+/// Something that was said before.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// By the user, or by the agent in the user's name.
+    User(String),
+    /// By the model.
+    Model(String),
+    /// By a tool.
+    Tool(String),
+}
+
+/// A tool that it may call.
+#[derive(Debug)]
+pub(super) struct Tool {
+    pub(super) name: String,
+    pub(super) input: Input,
+}
+
+/// What a tool takes.
+#[derive(Debug)]
+pub(super) enum Input {
+    /// An object of this schema.
+    Object(Value),
+    /// Any text.
+    Text,
+}
+
+/// What it answers.
+#[derive(Debug, PartialEq)]
+pub(super) enum Answer {
+    /// These, at once.
+    Pieces(Vec<Piece>),
+    /// These, one by one.
+    Slow(Vec<Piece>),
+    /// With this status.
+    Fail(u16),
+}
+
+/// A piece of an answer.
+#[derive(Debug, PartialEq)]
+pub(super) enum Piece {
+    Thought(String),
+    Text(String),
+    /// A call of a tool, with its arguments.
+    Call(String, Value),
+    /// A call of a tool that takes text.
+    TextCall(String, String),
+}
+
+/// Does what it was told.
+pub(super) fn answer(request: &Request) -> Answer {
+    if request.tools.is_empty() {
+        return Answer::Pieces(vec![Piece::Text("A talk".to_owned())]);
+    }
+    let told = request.heard.iter().enumerate().rev();
+    let mut told = told.filter_map(|(place, heard)| match heard {
+        Heard::User(text) => Some((place, order(text)?)),
+        Heard::Model(_) | Heard::Tool(_) => None,
+    });
+    let Some((place, (verb, rest))) = told.next() else {
+        return text("I was told nothing that I know.");
+    };
+    let since = request.heard.iter().skip(place + 1);
+    let results = since.filter_map(|heard| match heard {
+        Heard::Tool(result) => Some(result),
+        Heard::User(_) | Heard::Model(_) => None,
+    });
+    if let Some(result) = results.last() {
+        let result: String = result.chars().take(200).collect();
+        return text(&format!("The tool said: {result}"));
+    }
+    match verb {
+        "say" => text(rest),
+        "think" => Answer::Pieces(vec![
+            Piece::Thought(rest.to_owned()),
+            Piece::Text(THOUGHT.to_owned()),
+        ]),
+        "run" | "ask" => match run(&request.tools, verb, rest) {
+            Some(call) => Answer::Pieces(vec![call]),
+            None => text("I have no tool that runs commands."),
+        },
+        "write" => match write(&request.tools, rest) {
+            Some(call) => Answer::Pieces(vec![call]),
+            None => text("I have no tool that writes files."),
+        },
+        "slow" => {
+            let times = rest.parse().unwrap_or(10);
+            let ticks = (0..times).map(|_| Piece::Text("tick ".to_owned()));
+            Answer::Slow(ticks.collect())
+        }
+        "fail" => Answer::Fail(rest.parse().unwrap_or(500)),
+        _ => recall(&request.heard, rest),
+    }
+}
+
+/// The last line that is an order.
+fn order(text: &str) -> Option<(&str, &str)> {
+    const VERBS: &[&str] = &[
+        "say", "think", "run", "ask", "write", "slow", "fail", "recall",
+    ];
+    let lines = text.lines().rev();
+    let mut orders = lines.filter_map(|line| {
+        let (verb, rest) = line.trim().split_once(':')?;
+        VERBS.contains(&verb).then_some((verb, rest.trim()))
+    });
+    orders.next()
+}
+
+fn text(text: &str) -> Answer {
+    let words = text.split_inclusive(' ');
+    Answer::Pieces(words.map(|word| Piece::Text(word.to_owned())).collect())
+}
+
+/// The order itself does not count as having heard the word.
+fn recall(heard: &[Heard], word: &str) -> Answer {
+    let texts = heard.iter().map(|heard| match heard {
+        Heard::User(text) | Heard::Model(text) | Heard::Tool(text) => text,
+    });
+    let mut lines = texts.flat_map(|text| text.lines());
+    let known = lines.any(|line| !line.contains("recall:") && line.contains(word));
+    text(&if known {
+        format!("I remember {word}.")
+    } else {
+        format!("I never heard of {word}.")
+    })
+}
+
+fn run(tools: &[Tool], verb: &str, command: &str) -> Option<Piece> {
+    let names = [
+        "exec_command",
+        "run_shell_command",
+        "shell",
+        "bash",
+        "execute",
+        "terminal",
+    ];
+    let (name, schema) = find(tools.iter(), &names)?;
+    let mut arguments = Map::new();
+    for key in ["command", "cmd"] {
+        let property = schema.pointer(&format!("/properties/{key}"));
+        let value = match property.map(|property| property.get("type")) {
+            None => continue,
+            Some(Some(kind)) if kind == "array" => json!(["bash", "-lc", command]),
+            Some(_) => json!(command),
+        };
+        arguments.insert(key.to_owned(), value);
+    }
+    if verb == "ask" {
+        arguments.insert("sandbox_permissions".to_owned(), json!("require_escalated"));
+        arguments.insert("justification".to_owned(), json!("the user wants it"));
+    }
+    Some(call(name, schema, arguments))
+}
+
+fn write(tools: &[Tool], path: &str) -> Option<Piece> {
+    let patch = format!("*** Begin Patch\n*** Add File: {path}\n+{WRITTEN}*** End Patch\n");
+    let takes_text =
+        |tool: &&Tool| matches!(tool.input, Input::Text) && tool.name.contains("patch");
+    if let Some(tool) = tools.iter().find(takes_text) {
+        return Some(Piece::TextCall(tool.name.clone(), patch));
+    }
+    let names = ["write_file", "write", "create", "text_editor", "edit"];
+    let to_path = |tool: &&Tool| match &tool.input {
+        Input::Object(schema) => PATHS.iter().any(|key| has(schema, key)),
+        Input::Text => false,
+    };
+    let Some((name, schema)) = find(tools.iter().filter(to_path), &names) else {
+        // Codex knows this command without a tool of its own.
+        return run(tools, "run", &format!("apply_patch <<'END'\n{patch}END\n"));
+    };
+    let mut arguments = Map::new();
+    let fill = [
+        (PATHS, path),
+        (&["content", "file_text", "text"][..], WRITTEN),
+        (&["command"][..], "write"),
+    ];
+    for (keys, value) in fill {
+        if let Some(key) = keys.iter().find(|key| has(schema, key)) {
+            arguments.insert((*key).to_owned(), json!(value));
+        }
+    }
+    Some(call(name, schema, arguments))
+}
+
+/// The tool whose name is one of these, or else has one of them in it; those
+/// that come first are preferred.
+fn find<'a>(tools: impl Iterator<Item = &'a Tool>, names: &[&str]) -> Option<(&'a str, &'a Value)> {
+    let objects: Vec<_> = tools
+        .filter_map(|tool| match &tool.input {
+            Input::Object(schema) => Some((tool.name.as_str(), schema)),
+            Input::Text => None,
+        })
+        .collect();
+    let objects = || objects.iter().copied();
+    let lower = |name: &str| name.to_ascii_lowercase();
+    let same = |wanted: &&str| objects().find(|(name, _)| lower(name) == **wanted);
+    let within = |wanted: &&str| objects().find(|(name, _)| lower(name).contains(*wanted));
+    let exactly = names.iter().find_map(|name| same(&name));
+    exactly.or_else(|| names.iter().find_map(|name| within(&name)))
+}
+
+fn has(schema: &Value, key: &str) -> bool {
+    schema.pointer(&format!("/properties/{key}")).is_some()
+}
+
+/// A call with something for every argument that has to be there.
+fn call(name: &str, schema: &Value, mut arguments: Map<String, Value>) -> Piece {
+    let required = schema.get("required").and_then(Value::as_array);
+    for key in required.into_iter().flatten().filter_map(Value::as_str) {
+        let property = schema.pointer(&format!("/properties/{key}"));
+        let kind = property.and_then(|property| property.get("type")?.as_str());
+        let anything = match kind.unwrap_or("string") {
+            "boolean" => json!(false),
+            "number" | "integer" => json!(1),
+            "array" => json!([]),
+            "object" => json!({}),
+            _ => json!("as the user said"),
+        };
+        arguments.entry(key).or_insert(anything);
+    }
+    Piece::Call(name.to_owned(), Value::Object(arguments))
+}
