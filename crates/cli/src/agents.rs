@@ -5,12 +5,14 @@ mod sign_in;
 
 use std::process::ExitCode;
 
-use anyhow::bail;
+use agenthost_agents::{AcpAgent, KnownAgent};
+use anyhow::{Context, bail};
 use clap::Subcommand;
 
-pub(crate) use self::examine::{Depth, Report, State, examine_all};
+pub(crate) use self::examine::{Depth, Report, State, examine_all, interrupted};
+use crate::config::Standing;
 use crate::output;
-use crate::place::Place;
+use crate::place::{Place, Settings};
 
 /// List the agents that are known, and say how to get those that do not work
 /// going
@@ -43,6 +45,31 @@ Examples:
   agenthost agents --quick --json
   agenthost agents sign-in gemini             the ways there are, or the only one
   agenthost agents sign-in gemini oauth-personal";
+
+/// An agent that is offered here, with what is known of it.
+pub(crate) fn offered(settings: &Settings, name: &str) -> anyhow::Result<(Found, AcpAgent)> {
+    let mut candidates = settings.candidates()?.into_iter();
+    let found = candidates.find(|candidate| candidate.id == name);
+    let found = found.with_context(|| {
+        format!("there is no agent `{name}`; `agenthost agents --quick` lists them")
+    })?;
+    let agent = match found.standing {
+        Standing::Offered(agent) => *agent,
+        Standing::Missing => {
+            let install = found.known.map_or("", |known| known.install.as_str());
+            bail!("`{name}` is not installed: {install}");
+        }
+        Standing::Hidden | Standing::NeverAsks => bail!("`{name}` is not offered here"),
+    };
+    let (name, known) = (found.name, found.known);
+    Ok((Found { name, known }, agent))
+}
+
+/// What is known of an agent.
+pub(crate) struct Found {
+    pub(crate) name: String,
+    pub(crate) known: Option<&'static KnownAgent>,
+}
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(Command::SignIn(arguments)) = arguments.command {

@@ -1,5 +1,7 @@
 //! `agenthost sessions`: what sessions there are.
 
+mod own;
+
 use std::process::ExitCode;
 
 use agenthost_protocol::common::SessionStatus;
@@ -11,16 +13,31 @@ use crate::output;
 use crate::place::{Attached, PATIENCE, Place};
 
 /// List the sessions, the latest first
+///
+/// With `--from`, those that an agent has of its own, from before it was used
+/// here or from elsewhere. `--import` makes them sessions of the host.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     place: Place,
     /// One JSON object a line
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    own: own::OwnArguments,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  agenthost sessions
+  agenthost sessions --from gemini                 those of the agent, in this folder
+  agenthost sessions --from gemini --import 5f2c   go on with one of them here";
+
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(agent) = &arguments.own.from {
+        return own::run(&arguments.place, &arguments.own, agent, arguments.json).await;
+    }
     let mut attached = Attached::to(&arguments.place, PATIENCE).await?;
     let mut cursor = None;
     let mut count = 0;

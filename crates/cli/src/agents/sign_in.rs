@@ -7,7 +7,6 @@ use agenthost_agents::{
 };
 use anyhow::{Context, bail};
 
-use crate::config::Standing;
 use crate::output;
 use crate::place::Place;
 
@@ -30,19 +29,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.place.settings()?;
     let name = &arguments.agent;
-    let mut candidates = settings.candidates()?.into_iter();
-    let found = candidates.find(|candidate| candidate.id == *name);
-    let found = found.with_context(|| {
-        format!("there is no agent `{name}`; `agenthost agents --quick` lists them")
-    })?;
-    let agent = match found.standing {
-        Standing::Offered(agent) => agent,
-        Standing::Missing => {
-            let install = found.known.map_or("", |known| known.install.as_str());
-            bail!("`{name}` is not installed: {install}");
-        }
-        Standing::Hidden | Standing::NeverAsks => bail!("`{name}` is not offered here"),
-    };
+    let (found, agent) = super::offered(&settings, name)?;
     let folder = tempfile::tempdir().context("a folder to start the agent in")?;
     let started = examine(&agent, folder.path()).await;
     let examined = started.map_err(|reason| anyhow::anyhow!("start `{name}`: {reason}"))?;

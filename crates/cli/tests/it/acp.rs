@@ -1,5 +1,7 @@
 //! An agent that stands in the configuration, as a person uses it.
 
+use std::path::Path;
+
 use agenthost_testkit::acp_agent;
 
 use crate::commands::{err, out, run};
@@ -10,19 +12,26 @@ fn the_agent() {
     acp_agent::play();
 }
 
-#[test]
-fn an_agent_of_the_configuration_is_run() {
-    let directory = tempfile::tempdir().unwrap();
+/// Writes a configuration with the agent, that starts like this.
+fn configure(path: &Path, how: &str) {
     let (program, arguments) = acp_agent::command("acp::the_agent");
     let mut command = vec![program];
     command.extend(arguments);
-    let config = directory.path().join("config/agenthost");
+    let config = path.join("config/agenthost");
     std::fs::create_dir_all(&config).unwrap();
+    let memory = path.join("memory");
     let agent = format!(
-        "auto_agents = false\n[[agents]]\nid = 'scripted'\ncommand = {command:?}\nenv = {{ {} = 'early' }}\n",
-        acp_agent::AS_AGENT
+        "auto_agents = false\n[[agents]]\nid = 'scripted'\ncommand = {command:?}\nenv = {{ {} = '{how}', {} = {memory:?} }}\n",
+        acp_agent::AS_AGENT,
+        acp_agent::MEMORY
     );
     std::fs::write(config.join("config.toml"), agent).unwrap();
+}
+
+#[test]
+fn an_agent_of_the_configuration_is_run() {
+    let directory = tempfile::tempdir().unwrap();
+    configure(directory.path(), "early");
     let output = run(
         directory.path(),
         &["run", "--agent", "scripted", "say hello;; say  there"],
@@ -37,4 +46,40 @@ fn an_agent_of_the_configuration_is_run() {
     );
     assert_eq!(output.status.code(), Some(1));
     assert!(err(&output).contains("of boredom"), "{}", err(&output));
+}
+
+/// What an agent has from elsewhere is listed, and can be gone on with here.
+#[test]
+fn sessions_of_an_agent_are_imported() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    configure(path, "load list");
+    let agenthost = |arguments: &[&str]| run(path, arguments, "");
+    let output = agenthost(&["run", "--agent", "scripted", "say hello"]);
+    assert_eq!(out(&output), "hello\n", "{output:?}");
+    let output = agenthost(&["sessions", "--from", "scripted"]);
+    let listed = out(&output);
+    assert!(listed.contains("say hello"), "{output:?}");
+    let id = listed.split_whitespace().nth(1).unwrap();
+
+    let output = agenthost(&["sessions", "--from", "scripted", "--import", id]);
+    let session = out(&output);
+    assert!(session.starts_with("ahp-session:/"), "{output:?}");
+    let output = agenthost(&["sessions", "--json"]);
+    let listed = out(&output);
+    let imported = listed.lines().find(|line| line.contains(session.trim()));
+    assert!(imported.unwrap().contains("As before"), "{listed}");
+
+    let output = agenthost(&["sessions", "--from", "scripted", "--import", "gone"]);
+    assert!(
+        err(&output).contains("There is no such session"),
+        "{output:?}"
+    );
+    let output = agenthost(&["sessions", "--json"]);
+    assert_eq!(out(&output).lines().count(), 2, "nothing is left of it");
+    let output = agenthost(&["sessions", "--from", "nobody"]);
+    assert!(
+        err(&output).contains("there is no agent `nobody`"),
+        "{output:?}"
+    );
 }
