@@ -13,6 +13,7 @@ use agenthost_core::{Access, Root};
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::{FileError, Files};
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::wire::{Object, Reply};
@@ -141,8 +142,8 @@ impl From<FileError> for ServiceError {
     }
 }
 
-/// Most file requests that are carried out at a time. When there are more, the
-/// agent's next messages wait.
+/// File requests that wait for the disk. When there are more, the agent's next
+/// messages wait.
 const ERRANDS: usize = 16;
 
 /// What is done for the agent of a session.
@@ -151,18 +152,34 @@ pub(crate) struct Services {
     /// The folders of the session.
     roots: Arc<[Root]>,
     files: Arc<Files>,
-    /// Requests that wait for the disk. Each answers by itself.
-    errands: JoinSet<()>,
+    errands: mpsc::Sender<Errand>,
+    /// Carries out file requests, one after the other: an agent may ask for the
+    /// next before it has the answer to the last.
+    _worker: JoinSet<()>,
     pub(crate) terminals: Terminals,
+}
+
+/// A file request.
+#[derive(Debug)]
+struct Errand {
+    way: AccessWay,
+    roots: Arc<[Root]>,
+    params: Object,
+    reply: Reply,
 }
 
 impl Services {
     /// Nothing may be used yet.
     pub(crate) fn new() -> Self {
+        let files = Arc::default();
+        let (errands, to_do) = mpsc::channel(ERRANDS);
+        let mut worker = JoinSet::new();
+        worker.spawn(work(Arc::clone(&files), to_do));
         Services {
             roots: Arc::default(),
-            files: Arc::default(),
-            errands: JoinSet::new(),
+            files,
+            errands,
+            _worker: worker,
             terminals: Terminals::new(),
         }
     }
@@ -193,17 +210,34 @@ impl Services {
 
     /// Reads a file or writes one, and answers when that is done.
     pub(crate) async fn use_file(&mut self, way: AccessWay, params: Object, reply: Reply) {
-        while self.errands.try_join_next().is_some() {}
-        if self.errands.len() >= ERRANDS {
-            // Whether it went well, the agent was told.
-            drop(self.errands.join_next().await);
-        }
-        let (files, roots) = (Arc::clone(&self.files), Arc::clone(&self.roots));
-        self.errands.spawn_blocking(move || {
-            reply.settle(match way {
-                AccessWay::Read => files::read(&files, &roots, &params),
-                AccessWay::Write => files::write(&files, &roots, &params),
-            });
+        let errand = Errand {
+            way,
+            roots: Arc::clone(&self.roots),
+            params,
+            reply,
+        };
+        // Without its worker nothing is left of the session, either.
+        self.errands.send(errand).await.unwrap_or_default();
+    }
+}
+
+/// Carries out file requests until there are no more.
+async fn work(files: Arc<Files>, mut errands: mpsc::Receiver<Errand>) {
+    while let Some(errand) = errands.recv().await {
+        let files = Arc::clone(&files);
+        let done = tokio::task::spawn_blocking(move || errand.carry_out(&files));
+        // One that breaks is answered all the same: its reply is dropped.
+        done.await.unwrap_or_default();
+    }
+}
+
+impl Errand {
+    /// Waits for the disk.
+    fn carry_out(self, files: &Files) {
+        let (roots, params) = (&self.roots, &self.params);
+        self.reply.settle(match self.way {
+            AccessWay::Read => files::read(files, roots, params),
+            AccessWay::Write => files::write(files, roots, params),
         });
     }
 }

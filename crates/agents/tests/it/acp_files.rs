@@ -151,6 +151,24 @@ async fn files_are_written_whole() {
     assert_eq!(folder.count(), 1);
 }
 
+/// An agent may ask for the next before it has the answer to the last.
+#[tokio::test]
+async fn files_are_used_in_order() {
+    let mut place = Place::open().await;
+    let path = place.path("a.txt");
+    let writes = (0..100).map(|number| {
+        let params = json!({"path": path, "content": number.to_string()});
+        format!("start fs/write_text_file {params}\n")
+    });
+    let read = json!({ "path": path });
+    let script = format!(
+        "{}call fs/read_text_file {read}",
+        writes.collect::<String>()
+    );
+    let said = turn(&mut place.bench, "t1", &script).await;
+    assert_eq!(said_json(&said[0]), json!({"content": "99"}));
+}
+
 #[tokio::test]
 async fn what_can_not_be_written_stays_as_it_is() {
     let mut place = Place::open().await;
