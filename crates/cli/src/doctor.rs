@@ -221,7 +221,7 @@ async fn agents(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
     }
     if !names.is_empty() {
         let names = names.join(", ");
-        let line = format!("not installed: {names}; `agenthost agents` says how to");
+        let line = format!("not installed: {names}; `agenthost agents` says how to get them");
         found.push(Finding::good("agents", line));
     }
     Ok(found)

@@ -16,8 +16,8 @@ use super::sign_in::{SignInMethod, SignInWay, TerminalSignIn};
 use super::wire::{AUTHENTICATION_REQUIRED, CallError, Incoming};
 
 /// How long an agent may take for each step. The first start of some takes ten
-/// seconds.
-pub(super) const STEP: Duration = Duration::from_secs(20);
+/// seconds, on a machine that has nothing else to do.
+pub(super) const STEP: Duration = Duration::from_secs(45);
 
 /// How long a program may take to say its version.
 const VERSION: Duration = Duration::from_secs(5);
@@ -219,5 +219,5 @@ pub(super) async fn answer(
         }
     };
     let answered = tokio::time::timeout(within, next).await;
-    answered.unwrap_or_else(|_| Err("it does not answer".to_owned()))
+    answered.unwrap_or_else(|_| Err(format!("nothing came in {} s", within.as_secs())))
 }

@@ -8,11 +8,12 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol::{
-    Client, Error, ErrorCode, Lines, UntypedMessage, is_connection_terminated,
-    is_incoming_transport_closed, v1,
+    Client, Error, Lines, UntypedMessage, is_connection_terminated, is_incoming_transport_closed,
+    v1,
 };
 use futures_util::{sink, stream};
 use serde::Serialize;
@@ -261,11 +262,18 @@ async fn carry<T: std::fmt::Debug + Send + 'static>(
             }
         }
     });
-    let outgoing = sink::unfold(stdin, |mut stdin, mut line: String| async move {
+    // An agent that ends may not have read everything; that is no news.
+    let unread = Arc::new(AtomicBool::new(false));
+    let state = (stdin, Arc::clone(&unread));
+    let outgoing = sink::unfold(state, |(mut stdin, unread), mut line: String| async move {
         line.push('\n');
-        stdin.write_all(line.as_bytes()).await?;
-        stdin.flush().await?;
-        Ok::<_, io::Error>(stdin)
+        let written = async {
+            stdin.write_all(line.as_bytes()).await?;
+            stdin.flush().await
+        };
+        let written: io::Result<()> = written.await;
+        unread.store(written.is_err(), Ordering::Relaxed);
+        written.map(|()| (stdin, unread))
     });
     let (for_requests, for_notifications) = (sender.clone(), sender.clone());
     let (request_room, notification_room) = (room.clone(), room);
@@ -317,11 +325,8 @@ async fn carry<T: std::fmt::Debug + Send + 'static>(
         })
         .await;
     let read = why.lock().unwrap_or_else(PoisonError::into_inner).take();
-    // That its input is closed says no more than that it is gone.
-    let said = ended
-        .err()
-        .filter(|error| error.code != ErrorCode::INTERNAL_ERROR);
-    let reason = read.or_else(|| said.map(|error| error.message));
+    let ended = ended.err().filter(|_| !unread.load(Ordering::Relaxed));
+    let reason = read.or_else(|| ended.map(|error| error.message));
     // Nobody waits for it any more.
     sender
         .send(Incoming::Closed(reason))

@@ -81,6 +81,11 @@ async fn an_agent_that_grants_itself_everything_is_remarked_on() {
     let said = turn(&mut bench, "t1", &format!("{switch};; {switch};; say done")).await;
     let remarks = said.iter().filter(|event| event.contains("by itself"));
     assert_eq!(remarks.count(), 1, "{said:?}");
+    // Nobody else chose it.
+    configure(&mut bench, &json!({"mode": "yolo", "model": "large"}));
+    bench.until("options").await;
+    let said = turn(&mut bench, "t2", "say fine").await;
+    assert_eq!(said, ["text \"fine\"", "end t2"]);
     // A profile can name what nobody would guess.
     let profile = AcpProfile {
         trusting: vec!["do".to_owned()],

@@ -1,15 +1,21 @@
 //! Whether agents are here and work.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use agenthost_agents::{AcpAgent, KnownAgent, SignedIn, examine, program_version};
 use anyhow::{Context, bail};
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::config::{Candidate, Standing};
 use crate::output;
+
+/// Most agents that start at the same time: some take all of a machine for a
+/// moment.
+const AT_ONCE: usize = 3;
 
 /// How closely agents are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +90,7 @@ impl State {
     }
 }
 
-/// Looks at agents, all at once, and reports in their order. Each takes a
+/// Looks at agents, some at once, and reports in their order. Each takes a
 /// bounded time, and leaves nothing running.
 pub(crate) async fn examine_all(
     candidates: Vec<Candidate>,
@@ -92,9 +98,15 @@ pub(crate) async fn examine_all(
 ) -> anyhow::Result<Vec<Report>> {
     let folder = tempfile::tempdir().context("a folder to try agents in")?;
     let mut tasks = JoinSet::new();
+    let starts = Arc::new(Semaphore::new(AT_ONCE));
     for (place, candidate) in candidates.into_iter().enumerate() {
         let folder = folder.path().to_owned();
-        tasks.spawn(async move { (place, report(candidate, depth, &folder).await) });
+        let starts = Arc::clone(&starts);
+        tasks.spawn(async move {
+            // It is never closed.
+            let _turn = starts.acquire().await;
+            (place, report(candidate, depth, &folder).await)
+        });
     }
     let mut stop = std::pin::pin!(interrupted());
     let mut reports = Vec::new();

@@ -100,7 +100,7 @@ fn a_turn_runs_in_the_terminal() {
     let path = directory.path();
     std::fs::write(path.join("a file"), "").unwrap();
     let output = run(path, &["run", "ls | cat; printf end"], "y\n");
-    assert_eq!(out(&output), "a file\ndata\nend\n");
+    assert_eq!(out(&output), "a file\nconfig\ndata\nend\n");
     assert_eq!(output.status.code(), Some(0));
     let asked = err(&output);
     assert!(

@@ -209,7 +209,10 @@ impl Bridge {
             let Some(session) = link.open() else {
                 continue;
             };
+            // What is so already, the agent may have chosen by itself.
+            let chosen = session.options.values();
             let mut values = self.values.clone();
+            values.retain(|key, value| chosen.get(key) != Some(value));
             let schema = session.options.schema();
             let withheld = self.agent.profile.rule().withhold(&schema, &mut values);
             self.remarks.refused(&withheld);

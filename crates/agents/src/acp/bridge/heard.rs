@@ -246,10 +246,11 @@ impl Bridge {
             knows,
         };
         let rule = self.agent.profile.rule();
-        let withheld = rule.withhold(&session.options.schema(), &mut self.values);
+        let mut values = self.values.clone();
+        let withheld = rule.withhold(&session.options.schema(), &mut values);
         self.remarks.refused(&withheld);
         if let Some(live) = &self.live {
-            for (key, value) in &self.values {
+            for (key, value) in &values {
                 set(live, &mut session, key, value);
             }
         }
