@@ -7,6 +7,7 @@
 //! nothing else.
 
 mod agent;
+mod asking;
 mod bridge;
 mod chat;
 mod content;

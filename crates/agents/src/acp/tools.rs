@@ -17,6 +17,7 @@ use agenthost_protocol::ids::{ConfirmationOptionId, ToolCallId};
 use agenthost_protocol::wire::Object;
 use serde_json::{Value, json};
 
+use super::asking::Asked;
 use super::content;
 use super::told::Teller;
 use super::wire::schema::{
@@ -76,6 +77,8 @@ struct Call {
     /// What was told of its arguments while they came.
     told_input: String,
     told_title: Option<String>,
+    /// What the last question about it came with.
+    asked: Asked,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -151,7 +154,7 @@ impl Tools {
     /// A question about a call; says whether it can be asked.
     pub(crate) fn ask(
         &mut self,
-        update: ToolCallUpdate,
+        mut update: ToolCallUpdate,
         options: &[PermissionOption],
         folder: &Path,
         teller: &mut Teller<'_>,
@@ -162,6 +165,7 @@ impl Tools {
             return false;
         }
         let first = call.step == Step::New;
+        call.asked = Asked::take(&mut update);
         call.merge(update);
         if first {
             call.see(&id, teller);
@@ -183,7 +187,7 @@ impl Tools {
         meta.insert("permissionKinds".to_owned(), Value::Object(kinds.collect()));
         teller.turn(TurnEvent::ToolReady(Box::new(ToolReady {
             id,
-            message: call.title().into(),
+            message: call.asked.message(call.title()).into(),
             input: call.input_text(),
             question: Some(question),
             meta: Some(Meta::new(meta)),
@@ -334,6 +338,9 @@ impl Call {
 
     fn end(&mut self, id: &ToolCallId, ended: Ended, folder: &Path, teller: &mut Teller<'_>) {
         self.step = Step::Over;
+        if ended == Ended::Well {
+            self.asked.carry_out(&mut self.content);
+        }
         let success = ended == Ended::Well;
         let mut results = content::results(&self.content, folder, teller);
         let output = self.output.as_ref().and_then(output_text);
