@@ -7,6 +7,7 @@
 //! nothing else. What the host does for agents is in `services`.
 
 mod agent;
+mod asking;
 mod bridge;
 mod chat;
 mod content;

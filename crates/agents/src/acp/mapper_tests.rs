@@ -209,6 +209,7 @@ plays! {
     a_running_call_may_ask
     a_refused_call_is_over
     edits_are_kept
+    what_a_question_says_is_no_result
     a_plan_is_one_call
     turns_end_for_reasons
     what_is_late_or_early_is_dropped

@@ -16,6 +16,7 @@ use agenthost_protocol::ids::{ConfirmationOptionId, ToolCallId};
 use agenthost_protocol::wire::Object;
 use serde_json::{Value, json};
 
+use super::asking::Asked;
 use super::content;
 use super::screens::{Remarks, Scene};
 use super::told::Teller;
@@ -76,6 +77,8 @@ struct Call {
     /// What was told of its arguments while they came.
     told_input: String,
     told_title: Option<String>,
+    /// What the last question about it came with.
+    asked: Asked,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -167,6 +170,7 @@ impl Tools {
         }
         let first = call.step == Step::New;
         let remarks = Remarks::take(&mut update);
+        call.asked = Asked::take(&mut update);
         call.merge(update);
         if first {
             call.see(&id, teller);
@@ -189,7 +193,7 @@ impl Tools {
         meta.insert("permissionKinds".to_owned(), Value::Object(kinds.collect()));
         teller.turn(TurnEvent::ToolReady(Box::new(ToolReady {
             id,
-            message: call.title().into(),
+            message: call.asked.message(call.title()).into(),
             input: call.input_text(),
             question: Some(question),
             meta: Some(Meta::new(meta)),
@@ -340,6 +344,9 @@ impl Call {
 
     fn end(&mut self, id: &ToolCallId, ended: Ended, scene: &mut Scene, teller: &mut Teller<'_>) {
         self.step = Step::Over;
+        if ended == Ended::Well {
+            self.asked.carry_out(&mut self.content);
+        }
         let success = ended == Ended::Well;
         let output = self.output.as_ref().and_then(output_text);
         let code = |output: &Value| output.get("exit_code")?.as_i64();

@@ -29,7 +29,7 @@ impl Host {
             .append(true)
             .open(directory.join("host.log"))
             .unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_agenthost"))
+        let child = Command::new(program())
             .args(["serve", "--verbose", "--config"])
             .arg(directory.join("config.toml"))
             .arg("--data-dir")
@@ -101,6 +101,13 @@ impl Drop for Host {
         self.child.kill().unwrap_or_default();
         self.child.wait().unwrap();
     }
+}
+
+/// The host that is tried: the one that was built with this, or the one that
+/// `AGENTHOST` names.
+fn program() -> PathBuf {
+    let named = std::env::var_os("AGENTHOST").map(PathBuf::from);
+    named.unwrap_or_else(|| env!("CARGO_BIN_EXE_agenthost").into())
 }
 
 /// The processes of an agent that run, with what they are.

@@ -15,6 +15,10 @@ use crate::host::Host;
 /// How long an agent may be silent before that is what happened.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
+/// How long an agent may be silent about an error of its model. Some try again
+/// and again for minutes.
+pub(crate) const PATIENCE_WITH_ERRORS: Duration = Duration::from_secs(45);
+
 /// What goes wrong is told, never a panic: the other tries go on.
 pub(crate) type Told<T> = Result<T, String>;
 
@@ -35,6 +39,8 @@ pub(crate) struct Talk {
     actions: SessionSubscription,
     turns: u32,
     pub(crate) commands: Commands,
+    /// How long it may be silent now.
+    pub(crate) patience: Duration,
 }
 
 /// A turn that is over.
@@ -97,6 +103,7 @@ impl Talk {
             actions,
             turns: 0,
             commands: Commands::default(),
+            patience: PATIENCE,
         })
     }
 
@@ -221,8 +228,8 @@ impl Talk {
     }
 
     async fn next(&mut self) -> Told<Value> {
-        let next = tokio::time::timeout(PATIENCE, self.actions.recv()).await;
-        let next = next.map_err(|_| format!("nothing for {} s", PATIENCE.as_secs()))?;
+        let next = tokio::time::timeout(self.patience, self.actions.recv()).await;
+        let next = next.map_err(|_| format!("nothing for {} s", self.patience.as_secs()))?;
         let Some(SubscriptionEvent::Action(envelope)) = next else {
             return Err("the connection ended".to_owned());
         };

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::entry::Entry;
 use crate::host::{Host, gone, processes};
-use crate::talk::{Decide, PATIENCE, Talk, Told, Turn, calls, said, short};
+use crate::talk::{Decide, PATIENCE, PATIENCE_WITH_ERRORS, Talk, Told, Turn, calls, said, short};
 
 /// Something that is tried, each in a session of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,7 +221,10 @@ async fn cancelled_on_question(talk: &mut Talk) -> Told<String> {
 
 async fn model_error(talk: &mut Talk) -> Told<String> {
     let id = talk.say("fail: 500").await?;
-    let happened = match talk.finish(&id, Decide::Deny).await {
+    talk.patience = PATIENCE_WITH_ERRORS;
+    let finished = talk.finish(&id, Decide::Deny).await;
+    talk.patience = PATIENCE;
+    let happened = match finished {
         Ok(turn) if turn.json["state"] == "error" => {
             let parts = turn.json["responseParts"].as_array();
             let error = parts.and_then(|parts| parts.last());

@@ -6,7 +6,7 @@
 //! run: COMMAND   calls the tool that runs commands
 //! ask: COMMAND   the same, and wants to be let out of where commands are locked up
 //! write: PATH    calls the tool that writes files, or patches them
-//! slow: N        says `tick` N times, ten times a second
+//! slow: N        counts its ticks up to N, ten of them a second
 //! fail: STATUS   fails the call
 //! recall: WORD   says whether it was told the word before
 //! ```
@@ -119,8 +119,8 @@ pub(super) fn answer(request: &Request) -> Answer {
             None => text("I have no tool that writes files."),
         },
         "slow" => {
-            let times = rest.parse().unwrap_or(10);
-            let ticks = (0..times).map(|_| Piece::Text("tick ".to_owned()));
+            let times: u32 = rest.parse().unwrap_or(10);
+            let ticks = (1..=times).map(|n| Piece::Text(format!("tick {n} ")));
             Answer::Slow(ticks.collect())
         }
         "fail" => Answer::Fail(rest.parse().unwrap_or(500)),

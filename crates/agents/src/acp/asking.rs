@@ -1,0 +1,75 @@
+//! What a question about a tool call comes with.
+//!
+//! Agents put words and edits into the content of the call that they ask about.
+//! The words are about the question: they are told with it, and are nothing that
+//! the call has produced (codex-zed, which sends no other content). The edits
+//! are what it will do, and some agents do not repeat them when it is done
+//! (opencode).
+
+use super::wire::schema::{ContentBlock, ToolCallContent, ToolCallUpdate};
+
+/// How much of the words is told.
+const LONGEST: usize = 4_000;
+
+/// What the last question about a call came with.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    words: Option<String>,
+    edits: Vec<ToolCallContent>,
+}
+
+impl Asked {
+    /// Takes the words out of a question; the rest is content of the call.
+    pub(crate) fn take(question: &mut ToolCallUpdate) -> Self {
+        let Some(content) = question.fields.content.take() else {
+            return Asked::default();
+        };
+        let mut words = Vec::new();
+        let mut rest = Vec::new();
+        for content in content {
+            match text(&content) {
+                Some(text) => words.push(text.to_owned()),
+                None => rest.push(content),
+            }
+        }
+        let words = words.join("\n\n").chars().take(LONGEST).collect();
+        let edits = rest.iter().filter(|content| is_edit(content));
+        let edits = edits.cloned().collect();
+        // One of nothing but words does not take away what was produced.
+        question.fields.content = (!rest.is_empty()).then_some(rest);
+        Asked {
+            words: Some(words).filter(|words: &String| !words.is_empty()),
+            edits,
+        }
+    }
+
+    /// What is asked, in words.
+    pub(crate) fn message(&self, title: String) -> String {
+        match &self.words {
+            Some(words) => format!("{title}\n\n{words}"),
+            None => title,
+        }
+    }
+
+    /// The call was carried out: what it was to change is changed, also if it
+    /// has nothing to say but that it is done.
+    pub(crate) fn carry_out(&mut self, content: &mut Vec<ToolCallContent>) {
+        if !content.iter().any(is_edit) {
+            content.append(&mut self.edits);
+        }
+    }
+}
+
+fn text(content: &ToolCallContent) -> Option<&str> {
+    match content {
+        ToolCallContent::Content(content) => match &content.content {
+            ContentBlock::Text(text) => Some(&text.text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_edit(content: &ToolCallContent) -> bool {
+    matches!(content, ToolCallContent::Diff(_))
+}
