@@ -9,6 +9,8 @@
 mod memory;
 #[path = "acp_agent/output.rs"]
 mod output;
+#[path = "acp_agent/sessions.rs"]
+mod sessions;
 
 use std::io::{BufRead, StdinLock};
 use std::process::Stdio;
@@ -133,7 +135,7 @@ impl Agent {
                 "session/set_config_option" => self.set(&id, params),
                 "session/load" | "session/resume" => self.take_up(&id, &params),
                 "session/fork" => self.copy(&id, &params),
-                "session/list" => list(&id, &params),
+                "session/list" => sessions::list(&id, &params),
                 "authenticate" => {
                     if let Some(place) = std::env::var_os(SIGNED_IN) {
                         // Who can't be signed in hears of it at the next try.
@@ -218,39 +220,6 @@ impl Agent {
     fn name(&mut self) -> String {
         self.sessions += 1;
         format!("session-{}-{}", std::process::id(), self.sessions)
-    }
-
-    /// Says again what was said, as far as it knows.
-    fn take_up(&mut self, id: &Value, params: &Value) {
-        let session = text_of(params, "sessionId");
-        let said = memory::of(session);
-        if said.is_empty() {
-            let error = json!({"code": -32002, "message": "There is no such session"});
-            return fail(id, &error);
-        }
-        if self.is("load") && !self.is("resume") {
-            for said in said {
-                // Some agents tell a message in pieces.
-                let (first, second) = said.split_at(said.len() / 2);
-                for text in [first, second] {
-                    chunk(session, "user_message_chunk", text);
-                }
-                chunk(session, "agent_message_chunk", "I remember");
-                let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "look", "status": "completed"});
-                tell_update(session, &call);
-            }
-            let title = json!({"sessionUpdate": "session_info_update", "title": "As before"});
-            tell_update(session, &title);
-        }
-        answer(id, &json!({}));
-    }
-
-    fn copy(&mut self, id: &Value, params: &Value) {
-        let copy = self.name();
-        for said in memory::of(text_of(params, "sessionId")) {
-            memory::keep(&copy, &said);
-        }
-        answer(id, &json!({"sessionId": copy}));
     }
 
     fn set(&mut self, id: &Value, params: Value) {
@@ -415,17 +384,4 @@ impl Agent {
         }
         Value::Null
     }
-}
-
-/// A page of one session, so that there are pages.
-fn list(id: &Value, params: &Value) {
-    let sessions = memory::sessions();
-    let page = text_of(params, "cursor").parse::<usize>().unwrap_or(0);
-    let listed = sessions.get(page).map(|session| {
-        json!({"sessionId": session, "cwd": "/usr", "title": memory::of(session).first(),
-            "updatedAt": "2026-01-05T09:00:00Z"})
-    });
-    let next = (page + 1 < sessions.len()).then(|| (page + 1).to_string());
-    let listed: Vec<_> = listed.into_iter().collect();
-    answer(id, &json!({"sessions": listed, "nextCursor": next}));
 }

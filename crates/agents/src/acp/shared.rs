@@ -5,6 +5,8 @@
 //! agent sends is told to the line that it is for, by the name of the agent's
 //! session.
 
+mod routes;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,17 +16,15 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use routes::{Marked, Routes, lock, route};
+
 use super::live::Call;
 use super::process::{AcpLaunch, LAST_WORDS, Process};
 use super::tail::Tail;
-use super::wire::{CallError, Connection, Incoming, Object};
+use super::wire::{Connection, Incoming};
 
 /// Messages that wait for a line. When there are more, all lines wait.
 const WAITING: usize = 64;
-
-/// Updates that wait for the session they belong to. When there are more, the
-/// oldest are forgotten.
-const EARLY: usize = 500;
 
 /// The processes of an agent that can be shared, by folder and environment.
 #[derive(Default)]
@@ -53,28 +53,6 @@ struct Shared {
     routes: Arc<Mutex<Routes>>,
     /// Tells lines what they have to hear; ends with this.
     _router: JoinSet<()>,
-}
-
-/// What was asked, and by which line.
-#[derive(Debug, Clone, PartialEq)]
-struct Marked {
-    line: u64,
-    call: Call,
-}
-
-/// Who hears what.
-#[derive(Debug, Default)]
-struct Routes {
-    lines: BTreeMap<u64, mpsc::Sender<Incoming<Call>>>,
-    next_line: u64,
-    /// The line of each session of the agent.
-    sessions: BTreeMap<String, u64>,
-    /// Updates of sessions that nobody knows yet.
-    early: Vec<(String, Object)>,
-    /// What the agent said it can do.
-    initialized: Option<Value>,
-    /// Why it was ended.
-    ended: Option<String>,
 }
 
 /// A way to an agent that runs. Dropped, its sessions are let go of; with the
@@ -301,124 +279,4 @@ impl Shared {
     fn process(&self) -> MutexGuard<'_, Option<Process>> {
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn lock(routes: &Mutex<Routes>) -> MutexGuard<'_, Routes> {
-    routes.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Tells each line what it has to hear, until there is nothing more.
-async fn route(mut incoming: mpsc::Receiver<Incoming<Marked>>, routes: Arc<Mutex<Routes>>) {
-    while let Some(incoming) = incoming.recv().await {
-        if let Incoming::Closed(reason) = incoming {
-            return close(reason, &routes).await;
-        }
-        let heard = lock(&routes).sort(incoming);
-        for (line, heard) in heard {
-            // Who does not listen any more needs not hear it.
-            line.send(heard).await.unwrap_or_default();
-        }
-    }
-}
-
-/// The agent is gone: all have to know.
-async fn close(reason: Option<String>, routes: &Mutex<Routes>) {
-    let (lines, reason) = {
-        let mut routes = lock(routes);
-        let ended = routes.ended.get_or_insert_default().clone();
-        let ended = (!ended.is_empty()).then_some(ended);
-        (routes.lines.clone(), ended.or(reason))
-    };
-    for line in lines.into_values() {
-        let closed = Incoming::Closed(reason.clone());
-        line.send(closed).await.unwrap_or_default();
-    }
-}
-
-/// Something for a line.
-type Heard = (mpsc::Sender<Incoming<Call>>, Incoming<Call>);
-
-impl Routes {
-    /// Finds out whom a message is for.
-    fn sort(&mut self, incoming: Incoming<Marked>) -> Vec<Heard> {
-        match incoming {
-            Incoming::Answer(marked, answer) => self.answered(marked, answer),
-            Incoming::Update(params) => {
-                let line = self.line_of(&params);
-                let early = line.is_none().then(|| params.clone());
-                if let Some((id, early)) =
-                    early.and_then(|early| Some((session_of(&early)?, early)))
-                {
-                    if self.early.len() >= EARLY {
-                        self.early.remove(0);
-                    }
-                    self.early.push((id, early));
-                }
-                line.map(|line| (line, Incoming::Update(params)))
-                    .into_iter()
-                    .collect()
-            }
-            Incoming::Service(request, params, reply) => {
-                let line = self.line_of(&params);
-                let heard = |line| (line, Incoming::Service(request, params, reply));
-                line.map(heard).into_iter().collect()
-            }
-            // Dropped, it is answered with an error.
-            Incoming::Permission(params, reply) => {
-                let line = self.line_of(&params);
-                let heard = |line| (line, Incoming::Permission(params, reply));
-                line.map(heard).into_iter().collect()
-            }
-            Incoming::Elicitation(params, reply) => {
-                let line = self.line_of(&params);
-                let heard = |line| (line, Incoming::Elicitation(params, reply));
-                line.map(heard).into_iter().collect()
-            }
-            Incoming::Closed(_) => Vec::new(),
-        }
-    }
-
-    fn answered(&mut self, marked: Marked, answer: Result<Value, CallError>) -> Vec<Heard> {
-        let Some(line) = self.lines.get(&marked.line).cloned() else {
-            return Vec::new();
-        };
-        let mut heard = Vec::new();
-        if let Ok(answer) = &answer {
-            match &marked.call {
-                Call::Initialize => self.initialized = Some(answer.clone()),
-                Call::Open(_) | Call::Copy(_) => {
-                    let id = answer.get("sessionId").and_then(Value::as_str);
-                    let id = id.unwrap_or_default();
-                    self.sessions.insert(id.to_owned(), marked.line);
-                    let (early, others): (Vec<_>, _) = std::mem::take(&mut self.early)
-                        .into_iter()
-                        .partition(|(of, _)| of == id);
-                    self.early = others;
-                    let early = early
-                        .into_iter()
-                        .map(|(_, params)| Incoming::Update(params));
-                    heard.extend(early.map(|early| (line.clone(), early)));
-                }
-                _ => {}
-            }
-        }
-        heard.push((line, Incoming::Answer(marked.call, answer)));
-        heard
-    }
-
-    /// The line that a message is for; if there is only one, all are for it.
-    fn line_of(&self, params: &Object) -> Option<mpsc::Sender<Incoming<Call>>> {
-        let line = session_of(params).and_then(|id| self.sessions.get(&id));
-        let line = match line {
-            Some(line) => self.lines.get(line),
-            None if self.lines.len() == 1 => self.lines.values().next(),
-            None => None,
-        };
-        line.cloned()
-    }
-}
-
-fn session_of(params: &Object) -> Option<String> {
-    let id = params.get("sessionId").and_then(Value::as_str);
-    id.map(str::to_owned)
 }
