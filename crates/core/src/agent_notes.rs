@@ -14,7 +14,7 @@ use crate::host::Host;
 
 /// Where the notes are: in the `_meta` of their session, so they come and go
 /// with it, and a person can take up the agent's session elsewhere.
-const NOTES: &str = "agentSessions";
+const NOTES: &str = "agenthost.agentSessions";
 
 /// The longest note, in bytes.
 const LONGEST: usize = 1024;

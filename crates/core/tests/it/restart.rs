@@ -93,7 +93,7 @@ fn an_agent_is_told_what_it_noted() {
         "#,
         expect![[r#"
             agent s1 in s1.chat note session 7
-                c1: 6 s1 session/metaChanged {"_meta":{"agentSessions":{"s1.chat":"session 7"}}}
+                c1: 6 s1 session/metaChanged {"_meta":{"agenthost.agentSessions":{"s1.chat":"session 7"}}}
             agent s1 in s1.chat note session 7
                 nothing
             restart
@@ -107,7 +107,7 @@ fn an_agent_is_told_what_it_noted() {
                 c2: 13 s1 session/metaChanged {"_meta":{}}
                 agent s1: rewind to Some("t1")
             agent s1 in s1.chat note session 8
-                c2: 14 s1 session/metaChanged {"_meta":{"agentSessions":{"s1.chat":"session 8"}}}
+                c2: 14 s1 session/metaChanged {"_meta":{"agenthost.agentSessions":{"s1.chat":"session 8"}}}
             agent s1 in ahp-chat:/nobody note session 9
                 nothing
             agent s1 in s1.chat note
