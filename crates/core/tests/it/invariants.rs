@@ -64,6 +64,13 @@ fn chats_of_a_session(log: &Log, uri: &Uri, session: &SessionState) {
         said.changes.clone_from(&entry.changes);
         assert_eq!(said, *entry, "{uri} about {}", entry.resource);
     }
+    let meta = session.meta.as_ref();
+    let noted = meta.and_then(|meta| meta.get("agenthost.agentSessions")?.as_object());
+    for chat in noted.into_iter().flat_map(|noted| noted.keys()) {
+        let mut chats = session.chats.items();
+        let its = chats.any(|entry| entry.resource.as_str() == chat);
+        assert!(its, "{uri} has a note about {chat}");
+    }
     let default = session.default_chat.as_ref().unwrap();
     assert!(session.chats.items().any(|chat| chat.resource == *default));
 }

@@ -1,6 +1,6 @@
 //! Agents that stream, ask, spawn, fail and come too late.
 
-use agenthost_core::agent::{SlashCommand, Worker};
+use agenthost_core::agent::{AdoptedTurn, SlashCommand, Worker};
 use agenthost_protocol::chat::{ChatInteractivity, ErrorPart, Message};
 use agenthost_protocol::common::{ErrorInfo, SessionConfigSchema};
 use agenthost_protocol::ids::ToolCallId;
@@ -85,6 +85,25 @@ impl Simulation {
             37 => AgentEvent::Titled {
                 chat,
                 title: format!("about {}", self.chance.rng.u32(0..3)),
+            },
+            39 => AgentEvent::Noted {
+                chat,
+                note: self.chance.chance(0.8).then(|| "a session".to_owned()),
+            },
+            40 => AgentEvent::Adopted {
+                turns: vec![AdoptedTurn {
+                    id: format!("adopted-{}", self.chance.rng.u32(..))
+                        .as_str()
+                        .into(),
+                    message: self
+                        .read::<Message>(json!({"text": "hm", "origin": {"kind": "user"}}))
+                        .into(),
+                    actions: match self.chat_action(chat.clone()) {
+                        AgentEvent::Chat { action, .. } => vec![*action],
+                        _ => Vec::new(),
+                    },
+                }],
+                chat,
             },
             38 => AgentEvent::Configurable {
                 schema: self
