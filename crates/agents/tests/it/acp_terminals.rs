@@ -300,12 +300,13 @@ async fn two_run_at_once_and_belong_to_their_session() {
     let script = [
         first,
         line("touch go; echo second"),
+        WAIT.replace("$1", "$2"),
         WAIT.to_owned(),
         OUTPUT.to_owned(),
     ];
     let said = turn(&mut bench, "t1", &script.concat()).await;
     let shown = answers(&said);
-    assert_eq!(shown[3]["output"], "first\n");
+    assert_eq!(shown[4]["output"], "first\n");
     let both = written(&said);
     assert!(both.contains("first") && both.contains("second"), "{both}");
 
