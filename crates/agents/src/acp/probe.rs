@@ -163,8 +163,9 @@ async fn authenticate(live: &mut Live, method: &str) -> Result<(), String> {
     start(live).await?;
     let known = live.methods.iter().find(|known| known.id == method);
     match known.map(|known| &known.way) {
-        Some(SignInWay::Agent) => {}
-        Some(SignInWay::Terminal(_) | SignInWay::Variables(_)) => {
+        // It takes what it finds in its environment when it is told to.
+        Some(SignInWay::Agent | SignInWay::Variables(_)) => {}
+        Some(SignInWay::Terminal(_)) => {
             return Err(format!("`{method}` is nothing that the agent does itself"));
         }
         None => return Err(format!("the agent has no method `{method}` to sign in")),

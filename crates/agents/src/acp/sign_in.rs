@@ -28,7 +28,7 @@ pub enum SignInWay {
     Agent,
     /// A program does it, in a terminal.
     Terminal(TerminalSignIn),
-    /// Variables have to be in the agent's environment.
+    /// The agent does it, with variables that have to be in its environment.
     Variables(Vec<String>),
 }
 

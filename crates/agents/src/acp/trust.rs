@@ -91,6 +91,7 @@ impl Trusting<'_> {
             [
                 self.forbid("mode", json!(word)),
                 self.forbid(word, json!(true)),
+                self.forbid(word, json!("on")),
             ]
         });
         known.collect()

@@ -88,8 +88,7 @@ async fn take(
     match &method.way {
         SignInWay::Agent => {
             output::note(&format!("signing in: {} (a browser may open)", method.name));
-            let done = sign_in(agent, folder, &method.id).await;
-            done.map_err(|reason| anyhow::anyhow!("sign in with `{}`: {reason}", agent.id()))
+            by_agent(agent, method, folder).await
         }
         SignInWay::Terminal(way) => {
             // It has the terminal until it ends; nothing else goes on here.
@@ -103,9 +102,33 @@ async fn take(
             }
             Ok(())
         }
-        SignInWay::Variables(names) => bail!(
-            "set {} where the host runs, or in `env` of the agent in the configuration",
-            names.join(", ")
-        ),
+        SignInWay::Variables(names) => {
+            let missing = names.iter().find(|name| !has_variable(agent, name));
+            if let Some(missing) = missing {
+                bail!(
+                    "set {missing} here and where the host runs, or in `env` of the agent in the configuration"
+                );
+            }
+            by_agent(agent, method, folder).await
+        }
     }
+}
+
+async fn by_agent(
+    agent: &AcpAgent,
+    method: &SignInMethod,
+    folder: &std::path::Path,
+) -> anyhow::Result<()> {
+    let done = sign_in(agent, folder, &method.id).await;
+    done.map_err(|reason| anyhow::anyhow!("sign in with `{}`: {reason}", agent.id()))
+}
+
+/// Whether an agent will find something in its environment.
+fn has_variable(agent: &AcpAgent, name: &str) -> bool {
+    let environment = agent.launch().environment;
+    let mut named = environment.iter().filter(|(other, _)| other == name);
+    named.any(|(_, value)| match value.strip_prefix('$') {
+        Some(reference) => std::env::var_os(reference).is_some(),
+        None => true,
+    })
 }
