@@ -96,11 +96,11 @@ pub(super) fn answer(request: &Request) -> Answer {
         return text("I was told nothing that I know.");
     };
     let since = request.heard.iter().skip(place + 1);
-    let results = since.filter_map(|heard| match heard {
+    let mut results = since.filter_map(|heard| match heard {
         Heard::Tool(result) => Some(result),
         Heard::User(_) | Heard::Model(_) => None,
     });
-    if let Some(result) = results.last() {
+    if let Some(result) = results.next_back() {
         let result: String = result.chars().take(200).collect();
         return text(&format!("The tool said: {result}"));
     }
@@ -230,8 +230,8 @@ fn find<'a>(tools: impl Iterator<Item = &'a Tool>, names: &[&str]) -> Option<(&'
     let lower = |name: &str| name.to_ascii_lowercase();
     let same = |wanted: &&str| objects().find(|(name, _)| lower(name) == **wanted);
     let within = |wanted: &&str| objects().find(|(name, _)| lower(name).contains(*wanted));
-    let exactly = names.iter().find_map(|name| same(&name));
-    exactly.or_else(|| names.iter().find_map(|name| within(&name)))
+    let exactly = names.iter().find_map(same);
+    exactly.or_else(|| names.iter().find_map(within))
 }
 
 fn has(schema: &Value, key: &str) -> bool {
