@@ -14,6 +14,7 @@
 
 mod entry;
 mod host;
+mod killed;
 mod report;
 mod talk;
 mod tries;
@@ -24,8 +25,9 @@ use agenthost_testkit::model::FakeModel;
 
 use entry::{Entry, entries};
 use host::{Host, gone, processes};
+use killed::killed;
 use report::Tried;
-use tries::{TRIES, killed};
+use tries::TRIES;
 
 /// Needs the network, and nothing else of this does.
 #[test]

@@ -9,7 +9,7 @@ use ahp_types::state::SnapshotState;
 use serde_json::{Value, json};
 
 use crate::entry::Entry;
-use crate::host::{Host, gone, processes};
+use crate::host::Host;
 use crate::talk::{Decide, PATIENCE, PATIENCE_WITH_ERRORS, Talk, Told, Turn, calls, said, short};
 
 /// Something that is tried, each in a session of its own.
@@ -274,61 +274,6 @@ async fn second_message(talk: &mut Talk) -> Told<String> {
     Ok("waited in the host, and was answered after the first, which is whole".to_owned())
 }
 
-/// The host is killed in the middle of a turn; then the chat goes on. Says what
-/// happened, and gives back the host that runs.
-pub(crate) async fn killed(host: Host, entry: &Entry, place: &Path) -> (Host, Told<String>) {
-    let talk = async {
-        let mut talk = Talk::begin(&host, entry, place, "killed").await?;
-        let turn = talk.turn("say: a heron named Ida", Decide::Deny).await?;
-        complete(&turn)?;
-        let cut = talk.say("slow: 600").await?;
-        talk.until(ticks).await?;
-        Ok::<_, String>((talk, cut))
-    };
-    let talk = talk.await;
-    let before = processes(&entry.id);
-    let directory = host.kill();
-    let host = Host::start(&directory).await;
-    let happened = match talk {
-        Ok((talk, cut)) => resumed(talk, &cut, &host, entry, &before).await,
-        Err(error) => Err(error),
-    };
-    (host, happened)
-}
-
-async fn resumed(
-    talk: Talk,
-    cut: &str,
-    host: &Host,
-    entry: &Entry,
-    before: &[(u32, String)],
-) -> Told<String> {
-    let left = gone(&entry.id, before).await;
-    expect(left.is_empty(), "still runs", &left.join(", "))?;
-    let mut talk = talk.again(host).await?;
-    let state = talk.checked(cut).await?["state"].clone();
-    expect(
-        state == "error",
-        "the turn that was cut is",
-        &state.to_string(),
-    )?;
-    let turn = talk.turn("recall: Ida", Decide::Deny).await?;
-    complete(&turn)?;
-    let notice = match said(&turn.json, "systemNotification") {
-        notice if notice.is_empty() => "the turn says nothing of it".to_owned(),
-        notice => format!("the turn says “{notice}”"),
-    };
-    let text = said(&turn.json, "markdown");
-    let memory = match text.contains("I remember Ida") {
-        true => "the model still knows what was said before",
-        false => "the model knows nothing of what was said before",
-    };
-    talk.dispose().await?;
-    Ok(format!(
-        "nothing of the old agent is left; {notice}; {memory}"
-    ))
-}
-
 /// That there is something to be said after that, in the same chat.
 async fn goes_on(talk: &mut Talk) -> Told<String> {
     let turn = talk
@@ -380,7 +325,8 @@ async fn changed(talk: &Talk, channel: &str, name: &str) -> Told<u64> {
     }
 }
 
-fn ticks(action: &Value) -> bool {
+/// Whether it is a piece of a slow answer.
+pub(crate) fn ticks(action: &Value) -> bool {
     let content = match action["type"].as_str() {
         Some("chat/delta") => &action["content"],
         Some("chat/responsePart") => &action["part"]["content"],
@@ -400,7 +346,8 @@ fn asked(turn: &Turn) -> Told<String> {
     Ok(labels.join(" / "))
 }
 
-fn complete(turn: &Turn) -> Told<()> {
+/// That a turn came to its end.
+pub(crate) fn complete(turn: &Turn) -> Told<()> {
     let state = turn.json["state"].as_str().unwrap_or_default();
     if state == "complete" {
         return Ok(());
@@ -410,7 +357,8 @@ fn complete(turn: &Turn) -> Told<()> {
     Err(format!("the turn is {state}: {}", last.unwrap_or_default()))
 }
 
-fn expect(holds: bool, what: &str, is: &str) -> Told<()> {
+/// That something holds; else, what is instead.
+pub(crate) fn expect(holds: bool, what: &str, is: &str) -> Told<()> {
     if holds {
         return Ok(());
     }

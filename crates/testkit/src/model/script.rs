@@ -230,8 +230,8 @@ fn find<'a>(tools: impl Iterator<Item = &'a Tool>, names: &[&str]) -> Option<(&'
     let lower = |name: &str| name.to_ascii_lowercase();
     let same = |wanted: &&str| objects().find(|(name, _)| lower(name) == **wanted);
     let within = |wanted: &&str| objects().find(|(name, _)| lower(name).contains(*wanted));
-    let exactly = names.iter().find_map(|name| same(name));
-    exactly.or_else(|| names.iter().find_map(|name| within(name)))
+    let exactly = names.iter().find_map(same);
+    exactly.or_else(|| names.iter().find_map(within))
 }
 
 fn has(schema: &Value, key: &str) -> bool {
