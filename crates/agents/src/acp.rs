@@ -10,6 +10,7 @@ mod agent;
 mod asking;
 mod bridge;
 mod chat;
+mod chunks;
 mod content;
 mod family;
 mod lines;

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
+use super::chunks::Chunk;
 use super::tail::Tail;
 
 /// Longest line, in bytes.
@@ -69,7 +70,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             // What is not UTF-8 is shown as such; the rest is still good.
             let text = String::from_utf8_lossy(&bytes);
             match read(text.trim_start_matches('\u{feff}').trim()) {
-                Some(line) => return Ok(Some(line)),
+                Some(line) => return Ok(Some(self.join(line))),
                 None => {
                     self.noise.push(text.as_bytes());
                     self.noise.push(b"\n");
@@ -77,6 +78,40 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             }
         }
         Ok(None)
+    }
+
+    /// The same message, with the pieces of text that go on with it and are
+    /// there already.
+    fn join(&mut self, line: Line) -> Line {
+        if !self.from.buffer().contains(&b'\n') {
+            return line;
+        }
+        let Some(mut chunk) = Chunk::read(&line.text) else {
+            return line;
+        };
+        let mut joined = 0;
+        let mut rest = self.from.buffer();
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let (next, after) = rest.split_at(end + 1);
+            let next = str::from_utf8(next).ok().and_then(Chunk::read);
+            if !next.is_some_and(|next| chunk.join(&next)) {
+                break;
+            }
+            joined += end + 1;
+            rest = after;
+        }
+        let text = match joined {
+            0 => None,
+            _ => chunk.write(),
+        };
+        match text {
+            Some(text) => {
+                let method = line.method;
+                self.from.consume(joined);
+                Line { text, method }
+            }
+            None => line,
+        }
     }
 
     /// The next line, without its end.
@@ -160,6 +195,62 @@ mod tests {
         assert!(lines[0].text.contains('\u{fffd}'));
         assert!(lines[1].text.starts_with('{'));
         assert_eq!(noise.last_line().unwrap(), "{\"jsonrpc\":\"2.0\",\"id\"");
+    }
+
+    fn chunk(session: &str, kind: &str, rest: &str) -> String {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"{session}","update":{{"sessionUpdate":"{kind}","content":{{"type":"text",{rest}}}}}}}}}"#
+        )
+    }
+
+    /// All that is said stays, in the order it was said.
+    #[tokio::test]
+    async fn pieces_of_text_that_are_there_become_one() {
+        let say = |text: &str| chunk("1", "agent_message_chunk", &format!(r#""text":"{text}""#));
+        let other = chunk("2", "agent_message_chunk", r#""text":"other""#);
+        let thought = chunk("1", "agent_thought_chunk", r#""text":"hm""#);
+        let noted = chunk("1", "agent_message_chunk", r#""text":"n","_meta":{}"#);
+        let long = say(&"x".repeat(20_000));
+        let written = [
+            &say("a"),
+            &say("b\\n"),
+            &say("\\u00e9"),
+            &other,
+            &thought,
+            &thought,
+            &say("c"),
+            &noted,
+            &say("d"),
+            &long,
+            &say("e"),
+            &"noise".to_owned(),
+            &say("f"),
+            &say("g"),
+        ];
+        let (lines, noise) =
+            all(format!("{}\n", written.map(String::as_str).join("\n")).as_bytes()).await;
+        let texts = lines.iter().map(|line| {
+            let line: serde_json::Value = serde_json::from_str(&line.text).unwrap();
+            let text = line.pointer("/params/update/content/text").unwrap();
+            let text = text.as_str().unwrap();
+            text.chars().take(10).collect::<String>()
+        });
+        let texts: Vec<_> = texts.collect();
+        assert_eq!(
+            texts,
+            [
+                "ab\né",
+                "other",
+                "hmhm",
+                "c",
+                "n",
+                "d",
+                "xxxxxxxxxx",
+                "e",
+                "fg"
+            ]
+        );
+        assert_eq!(noise.last_line().unwrap(), "noise");
     }
 
     #[tokio::test]

@@ -75,7 +75,7 @@ pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
 
 /// How much longer it may take than reading the same lines and looking at
 /// nothing of them.
-const MOST: f64 = 60.0;
+const MOST: f64 = 30.0;
 
 /// A session of the agent, in a host of its own, and who reads it.
 async fn open(child: &Child) -> Client {

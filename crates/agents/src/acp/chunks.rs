@@ -1,0 +1,89 @@
+//! Pieces of text that follow one another, made one.
+//!
+//! Agents send a message for each word or two. While nobody waits for the next
+//! word, that is fine; when many are there already, one message with all of
+//! them says the same for a fraction of the work.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+/// How long a text may get by joining, in bytes.
+const LONGEST: usize = 16 * 1024;
+
+/// A message that is a piece of text and nothing else: whatever has more in it
+/// than is known here is left alone.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Chunk<'a> {
+    #[serde(borrow)]
+    jsonrpc: Cow<'a, str>,
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow)]
+    params: Params<'a>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Params<'a> {
+    #[serde(borrow)]
+    session_id: Cow<'a, str>,
+    #[serde(borrow)]
+    update: Update<'a>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Update<'a> {
+    #[serde(borrow)]
+    session_update: Cow<'a, str>,
+    #[serde(borrow)]
+    content: Content<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    message_id: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Content<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    #[serde(borrow)]
+    text: Cow<'a, str>,
+}
+
+impl<'a> Chunk<'a> {
+    /// Reads one; `None` if it is anything else.
+    pub(crate) fn read(text: &'a str) -> Option<Self> {
+        let chunk: Chunk<'_> = serde_json::from_str(text).ok()?;
+        let update = &chunk.params.update;
+        let speech = ["agent_message_chunk", "agent_thought_chunk"];
+        let good = chunk.jsonrpc == "2.0"
+            && chunk.method == "session/update"
+            && speech.contains(&&*update.session_update)
+            && update.content.r#type == "text";
+        good.then_some(chunk)
+    }
+
+    /// Adds the text of the next one, if it goes on with the same and is not too
+    /// much.
+    pub(crate) fn join(&mut self, next: &Chunk<'_>) -> bool {
+        let (own, other) = (&mut self.params, &next.params);
+        let goes_on = own.session_id == other.session_id
+            && own.update.session_update == other.update.session_update
+            && own.update.message_id == other.update.message_id;
+        let text = &mut own.update.content.text;
+        let more = &other.update.content.text;
+        if !goes_on || text.len() + more.len() > LONGEST {
+            return false;
+        }
+        text.to_mut().push_str(more);
+        true
+    }
+
+    /// The message again; `None` if it can't be written.
+    pub(crate) fn write(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+}
