@@ -72,6 +72,12 @@ async fn attempt(entry: &Entry) -> Vec<Tried> {
     // What an earlier run left is of no use to this one.
     drop(std::fs::remove_dir_all(&place));
     std::fs::create_dir_all(&place).unwrap();
+    // A repository of its own: in the one around it, all of this is ignored.
+    let made = std::process::Command::new("git")
+        .args(["init", "--quiet"])
+        .current_dir(&place)
+        .status();
+    assert!(made.unwrap().success(), "git init");
     let model = FakeModel::start(Some(place.join("model.log")))
         .await
         .unwrap();
