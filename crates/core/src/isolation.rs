@@ -14,7 +14,6 @@ use crate::changes::{ChangeTask, Mark, Worktree, WorktreeWish};
 use crate::effect::Effects;
 use crate::host::Host;
 use crate::refusal::Failure;
-use crate::settings::property;
 use crate::terminal_output::CommandLine;
 
 const ISOLATION: &str = "isolation";
@@ -91,7 +90,7 @@ pub(crate) fn offer(schema: &mut SessionConfigSchema) {
 fn described(kind: &str, title: &str, description: &str) -> ConfigPropertySchema {
     ConfigPropertySchema {
         description: Some(description.to_owned()),
-        ..property(kind, title)
+        ..ConfigPropertySchema::new(kind, title)
     }
 }
 

@@ -138,7 +138,7 @@ pub(crate) fn schema(agents: &[AgentInfo]) -> ConfigSchema {
         default: names.clone().next().map(Json::from),
         r#enum: Some(names.map(Json::from).collect()),
         enum_labels: Some(labels.collect()),
-        ..property("string", "Default agent")
+        ..ConfigPropertySchema::new("string", "Default agent")
     };
     let patience = ConfigPropertySchema {
         description: Some(
@@ -147,23 +147,23 @@ pub(crate) fn schema(agents: &[AgentInfo]) -> ConfigSchema {
                 .to_owned(),
         ),
         default: Some(Json::from(DEFAULT_TOOL_TIMEOUT)),
-        ..property("number", "Patience with tools of clients")
+        ..ConfigPropertySchema::new("number", "Patience with tools of clients")
     };
     let folders = |title: &str, what: &str| ConfigPropertySchema {
         description: Some(format!(
             "Folders that clients may {what}, besides those of sessions (file:///…)."
         )),
-        items: Some(Box::new(property("string", "Folder"))),
+        items: Some(Box::new(ConfigPropertySchema::new("string", "Folder"))),
         max_items: Some(FOLDERS),
-        ..property("array", title)
+        ..ConfigPropertySchema::new("array", title)
     };
     let requested = ConfigPropertySchema {
         description: Some(
             "What clients ask for; to grant it, add the folder to one of the above.".to_owned(),
         ),
-        items: Some(Box::new(property("string", "Request"))),
+        items: Some(Box::new(ConfigPropertySchema::new("string", "Request"))),
         read_only: Some(true),
-        ..property("array", "Requested folders")
+        ..ConfigPropertySchema::new("array", "Requested folders")
     };
     ConfigSchema {
         r#type: "object".to_owned(),
@@ -180,25 +180,5 @@ pub(crate) fn schema(agents: &[AgentInfo]) -> ConfigSchema {
         .into_iter()
         .collect(),
         required: None,
-    }
-}
-
-/// Something that can be configured, with nothing said about it yet.
-pub(crate) fn property(kind: &str, title: &str) -> ConfigPropertySchema {
-    ConfigPropertySchema {
-        r#type: kind.to_owned(),
-        title: title.to_owned(),
-        description: None,
-        default: None,
-        r#enum: None,
-        enum_labels: None,
-        enum_descriptions: None,
-        read_only: None,
-        items: None,
-        min_items: None,
-        max_items: None,
-        properties: None,
-        required: None,
-        additional_properties: None,
     }
 }

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use agenthost_core::TerminalEvent;
+use agenthost_core::{TerminalCommand, TerminalEvent};
 use agenthost_protocol::uri::Uri;
 use filedescriptor::{FileDescriptor, Pipe};
 use nix::unistd::Pid;
@@ -155,6 +155,18 @@ impl Terminal {
             drop(ends);
         })?;
         Ok(terminal)
+    }
+
+    /// Does what somebody wants of it. To begin and to end it is not theirs.
+    pub fn apply(&self, command: TerminalCommand) {
+        let done = match command {
+            TerminalCommand::Type(typed) => self.write(typed.data),
+            TerminalCommand::Resize { cols, rows } => self.resize(cols, rows),
+            TerminalCommand::Open { .. } | TerminalCommand::Close => Ok(()),
+        };
+        // It ended meanwhile, or never reads: what was typed is lost, as it is
+        // at any terminal.
+        done.unwrap_or_default();
     }
 
     /// Passes on what was typed.

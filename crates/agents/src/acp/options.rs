@@ -282,19 +282,7 @@ fn select(
 
 fn property(kind: &str, title: String, description: Option<String>) -> ConfigPropertySchema {
     ConfigPropertySchema {
-        r#type: kind.to_owned(),
-        title,
         description,
-        default: None,
-        r#enum: None,
-        enum_labels: None,
-        enum_descriptions: None,
-        read_only: None,
-        items: None,
-        min_items: None,
-        max_items: None,
-        properties: None,
-        required: None,
-        additional_properties: None,
+        ..ConfigPropertySchema::new(kind, title)
     }
 }

@@ -65,17 +65,8 @@ impl Keyboard {
     /// Does with a terminal what somebody wants of it.
     pub(super) fn apply(&self, address: &Uri, command: TerminalCommand) {
         let connected = self.0.get().filter(|(own, _)| own == address);
-        let Some(terminal) = connected.and_then(|(_, terminal)| terminal.upgrade()) else {
-            return;
-        };
-        let done = match command {
-            TerminalCommand::Type(typed) => terminal.write(typed.data),
-            TerminalCommand::Resize { cols, rows } => terminal.resize(cols, rows),
-            // Nobody but the turn begins and ends it.
-            TerminalCommand::Open { .. } | TerminalCommand::Close => Ok(()),
-        };
-        // It ended meanwhile, or never reads: what was typed is lost, as it is
-        // at any terminal.
-        done.unwrap_or_default();
+        if let Some(terminal) = connected.and_then(|(_, terminal)| terminal.upgrade()) {
+            terminal.apply(command);
+        }
     }
 }

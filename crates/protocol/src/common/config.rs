@@ -38,6 +38,28 @@ pub struct ConfigPropertySchema {
     pub additional_properties: Option<Box<ConfigPropertySchema>>,
 }
 
+impl ConfigPropertySchema {
+    /// Something that can be configured, with nothing said about it yet.
+    pub fn new(kind: impl Into<String>, title: impl Into<String>) -> Self {
+        ConfigPropertySchema {
+            r#type: kind.into(),
+            title: title.into(),
+            description: None,
+            default: None,
+            r#enum: None,
+            enum_labels: None,
+            enum_descriptions: None,
+            read_only: None,
+            items: None,
+            min_items: None,
+            max_items: None,
+            properties: None,
+            required: None,
+            additional_properties: None,
+        }
+    }
+}
+
 /// All properties of a configuration.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ConfigSchema {

@@ -254,18 +254,9 @@ impl Terminals {
     /// Does with a terminal what somebody wants of it.
     pub(crate) fn apply(&self, address: &Uri, command: TerminalCommand) {
         let held = self.held.values().find(|held| held.address == *address);
-        let Some(State::Runs(terminal)) = held.map(|held| &held.state) else {
-            return;
-        };
-        let done = match command {
-            TerminalCommand::Type(typed) => terminal.write(typed.data),
-            TerminalCommand::Resize { cols, rows } => terminal.resize(cols, rows),
-            // Nobody but the agent begins and ends it.
-            TerminalCommand::Open { .. } | TerminalCommand::Close => Ok(()),
-        };
-        // It ended meanwhile, or never reads: what was typed is lost, as it is
-        // at any terminal.
-        done.unwrap_or_default();
+        if let Some(State::Runs(terminal)) = held.map(|held| &held.state) {
+            terminal.apply(command);
+        }
     }
 
     /// Waits for something to happen. What does not end in time is killed
