@@ -94,6 +94,9 @@ impl Host {
         if !self.chat(chat).is_some_and(fresh) {
             return;
         }
+        if let Some(first) = turns.first() {
+            self.give_title(chat, &first.message.text, out);
+        }
         for turn in turns {
             let AdoptedTurn {
                 id: turn_id,

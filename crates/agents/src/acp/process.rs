@@ -20,7 +20,11 @@ use tokio::task::JoinSet;
 use super::family::Family;
 use super::tail::Tail;
 
-/// How long an agent may take for each step of its end.
+/// How long an agent may take to see that its input is closed. Some never
+/// look, and whoever waits for the end of a command waits for this.
+const HINT: Duration = Duration::from_millis(500);
+
+/// How long an agent may take to end when it is told to.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long to wait for what it still has to say when it has ended.
@@ -187,8 +191,9 @@ impl Process {
     /// logged.
     pub(crate) async fn end(mut self) -> Option<String> {
         self.family.look();
-        for signal in [Signal::SIGTERM, Signal::SIGKILL] {
-            if self.ends_by_itself().await {
+        let steps = [(HINT, Signal::SIGTERM), (PATIENCE, Signal::SIGKILL)];
+        for (patience, signal) in steps {
+            if self.ends_within(patience).await {
                 break;
             }
             self.family.look();
@@ -198,8 +203,8 @@ impl Process {
         self.complaints.last_words(LAST_WORDS).await
     }
 
-    async fn ends_by_itself(&mut self) -> bool {
-        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+    async fn ends_within(&mut self, patience: Duration) -> bool {
+        let ended = tokio::time::timeout(patience, self.child.wait()).await;
         // An error means that there is nothing to wait for.
         ended.is_ok()
     }

@@ -132,15 +132,15 @@ fn a_session_of_the_agents_is_adopted() {
         "#,
         expect![[r#"
             agent s1 in s1.chat adopt t1 {"text": "hello", "origin": {"kind": "user"}} chat/responsePart {"part": {"kind": "markdown", "id": "p1", "content": "hi"}}
-                c1: 2 s1.chat chat/turnStarted {"message":{"text":"hello","origin":{"kind":"user"}},"turnId":"t1","startedAt":"2026-01-05T09:00:00.000Z"}
-                c1: 3 s1.chat chat/responsePart {"part":{"kind":"markdown","id":"p1","content":"hi"},"turnId":"t1"}
-                c1: 5 s1.chat chat/turnComplete {"duration":0,"turnId":"t1"}
+                c1: 3 s1.chat chat/turnStarted {"message":{"text":"hello","origin":{"kind":"user"}},"turnId":"t1","startedAt":"2026-01-05T09:00:00.000Z"}
+                c1: 4 s1.chat chat/responsePart {"part":{"kind":"markdown","id":"p1","content":"hi"},"turnId":"t1"}
+                c1: 6 s1.chat chat/turnComplete {"duration":0,"turnId":"t1"}
             agent s1 in s1.chat adopt t2 {"text": "again", "origin": {"kind": "user"}}
                 nothing
             agent s1 opened
                 nothing
             c1 says t3 go on
-                c1: 8 s1.chat by a chat/turnStarted {"message":{"text":"go on","origin":{"kind":"user"}},"turnId":"t3","startedAt":"2026-01-05T09:00:00Z"}
+                c1: 9 s1.chat by a chat/turnStarted {"message":{"text":"go on","origin":{"kind":"user"}},"turnId":"t3","startedAt":"2026-01-05T09:00:00Z"}
                 agent s1: prompt t3 "go on"
         "#]],
     );
