@@ -17,6 +17,7 @@ mod lines;
 mod live;
 mod mapper;
 mod mcp;
+mod mending;
 mod options;
 mod own_sessions;
 mod probe;

@@ -1,6 +1,9 @@
 //! Everything that is printed, and nothing else.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Writes data to stdout. A reader that has seen enough, such as `head`, is
 /// no error.
@@ -57,13 +60,19 @@ pub(crate) fn start_log(verbose: bool, json: bool) -> anyhow::Result<()> {
     } else {
         tracing::Level::WARN
     };
+    // What others log of messages that pass through them is not theirs to tell.
+    let ours = Targets::new()
+        .with_target("agenthost", level)
+        .with_target("agent_client_protocol", LevelFilter::OFF)
+        .with_default(LevelFilter::WARN);
     let log = tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(io::stderr);
     let started = if json {
-        log.json().try_init()
+        log.json().finish().with(ours).try_init()
     } else {
-        log.with_ansi(io::stderr().is_terminal()).try_init()
+        let log = log.with_ansi(io::stderr().is_terminal());
+        log.finish().with(ours).try_init()
     };
     started.map_err(|error| anyhow::anyhow!("start the log: {error}"))
 }

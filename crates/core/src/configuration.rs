@@ -1,19 +1,23 @@
 //! What can be configured about a session.
 
-use agenthost_protocol::common::{ConfigPropertySchema, SessionConfigSchema};
+use agenthost_protocol::common::{ConfigPropertySchema, ModelInfo, SessionConfigSchema};
 use agenthost_protocol::ids::ProviderId;
+use agenthost_protocol::root::{AgentsChanged, RootAction};
 use agenthost_protocol::session::{
     ResolveSessionConfigParams, ResolveSessionConfigResult, SessionAction, SessionConfigChanged,
     SessionConfigCompletionsParams, SessionConfigCompletionsResult, SessionConfigState,
     SessionConfigValue, SessionState,
 };
-use agenthost_protocol::uri::Uri;
+use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::effect::{Answer, Effects};
 use crate::host::Host;
 use crate::isolation;
 use crate::refusal::Failure;
+
+/// What models go by among the properties of agents.
+const MODEL: &str = "model";
 
 /// Most properties that an agent can make known while it runs.
 const PROPERTIES: usize = 200;
@@ -42,10 +46,33 @@ impl Host {
             known_values(config, theirs, values)
         });
         schema.properties.truncate(PROPERTIES);
+        self.learn_models(&provider, &schema, out);
         self.config.schemas.insert(provider, schema);
         if let Some(changed) = changed {
             self.originate(session, SessionAction::ConfigChanged(changed), out);
         }
+    }
+
+    /// What can be chosen as a model can be chosen for a message, too.
+    fn learn_models(
+        &mut self,
+        provider: &ProviderId,
+        schema: &SessionConfigSchema,
+        out: &mut Effects,
+    ) {
+        let property = schema.properties.get(MODEL);
+        let listed = property.into_iter();
+        let listed = listed.flat_map(|property| choices(&property.property));
+        let models: Vec<_> = listed.map(|choice| model(provider, choice)).collect();
+        let mut agents = self.config.agents.iter_mut();
+        let agent = agents.find(|agent| agent.provider == *provider);
+        let Some(agent) = agent.filter(|agent| !models.is_empty() && agent.models != models) else {
+            return;
+        };
+        agent.models = models;
+        let agents = self.config.agents.clone();
+        let changed = RootAction::AgentsChanged(AgentsChanged { agents });
+        self.originate(&RootChannel.into(), changed, out);
     }
 
     /// What could be configured, and what the values would be (CFG-1, CFG-3).
@@ -185,6 +212,21 @@ fn known_values(
 }
 
 /// The values that a property lists, with what people get to see.
+fn model(provider: &ProviderId, choice: SessionConfigValue) -> ModelInfo {
+    ModelInfo {
+        id: choice.value.as_str().into(),
+        provider: provider.clone(),
+        name: choice.label,
+        max_context_window: None,
+        max_output_tokens: None,
+        max_prompt_tokens: None,
+        supports_vision: None,
+        policy_state: None,
+        config_schema: None,
+        meta: None,
+    }
+}
+
 fn choices(schema: &ConfigPropertySchema) -> impl Iterator<Item = SessionConfigValue> {
     let values = schema.r#enum.iter().flatten();
     values.enumerate().filter_map(|(index, value)| {

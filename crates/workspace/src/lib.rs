@@ -29,8 +29,8 @@ pub use contents::{ContentError, Contents};
 pub use files::{FileError, Files, LARGEST};
 pub use find::{Bounds, find_files};
 pub use terminal::{
-    GRACE, KeepOutput, Plain, Program, Run, RunningNote, Shell, Startup, Tail, Terminal,
-    TerminalError, TerminalStart, sweep,
+    GRACE, KeepOutput, Plain, Program, RUN_VARIABLE, Run, RunMark, RunningNote, Shell, Startup,
+    Tail, Terminal, TerminalError, TerminalStart, sweep,
 };
 pub use text::take_whole;
 pub use watch::Watch;

@@ -6,6 +6,7 @@ mod marks;
 mod output;
 mod plain;
 mod program;
+mod run_mark;
 mod sequences;
 mod whole;
 
@@ -29,6 +30,7 @@ use program::Prepared;
 pub use leftovers::{RunningNote, sweep};
 pub use plain::{Plain, Tail};
 pub use program::{Program, Run, Shell, Startup};
+pub use run_mark::{RUN_VARIABLE, RunMark};
 pub use whole::KeepOutput;
 
 /// Pieces of input that wait for a program that does not read. When there are
@@ -136,7 +138,7 @@ impl Terminal {
         };
         // From here on whatever fails ends what has begun.
         if let (Some(notes), Some(process)) = (&start.notes, process) {
-            let note = RunningNote::write(notes, process);
+            let note = RunningNote::write(notes, process, None);
             terminal._record = Some(note.map_err(TerminalError::of)?);
         }
         spawn("terminal input", move || write(writer, &to_write))?;

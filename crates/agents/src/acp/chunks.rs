@@ -8,6 +8,9 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+/// What pieces of text come by.
+pub(crate) const UPDATE: &str = "session/update";
+
 /// How long a text may get by joining, in bytes.
 const LONGEST: usize = 16 * 1024;
 
@@ -60,7 +63,7 @@ impl<'a> Chunk<'a> {
         let update = &chunk.params.update;
         let speech = ["agent_message_chunk", "agent_thought_chunk"];
         let good = chunk.jsonrpc == "2.0"
-            && chunk.method == "session/update"
+            && chunk.method == UPDATE
             && speech.contains(&&*update.session_update)
             && update.content.r#type == "text";
         good.then_some(chunk)

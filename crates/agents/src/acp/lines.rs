@@ -5,15 +5,14 @@
 //! and nobody else sees it. A line that never ends is an error, because what
 //! it would have been is lost.
 
-use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-use super::chunks::Chunk;
+use super::chunks::{Chunk, UPDATE};
+use super::mending;
 use super::tail::Tail;
 
 /// Longest line, in bytes.
@@ -139,31 +138,38 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 }
 
-/// What makes a message of an object.
-#[derive(Deserialize)]
-struct Shape<'a> {
-    #[serde(borrow)]
-    jsonrpc: Cow<'a, str>,
-    #[serde(borrow, default)]
-    method: Option<Cow<'a, str>>,
-    #[serde(default)]
-    result: Option<IgnoredAny>,
-    #[serde(default)]
-    error: Option<IgnoredAny>,
-    #[serde(default)]
-    id: Option<IgnoredAny>,
-}
-
+/// Reads a message. What can't be read whole is none: whoever gets it would
+/// complain of it to the agent.
 fn read(text: &str) -> Option<Line> {
     if !text.starts_with('{') {
         return None;
     }
-    let shape: Shape<'_> = serde_json::from_str(text).ok()?;
-    let answers = shape.result.is_some() || shape.error.is_some() || shape.id.is_some();
-    let good = shape.jsonrpc == "2.0" && (shape.method.is_some() || answers);
-    good.then(|| Line {
-        text: text.to_owned(),
-        method: shape.method.map(Cow::into_owned),
+    if Chunk::read(text).is_some() {
+        return Some(Line {
+            text: text.to_owned(),
+            method: Some(UPDATE.to_owned()),
+        });
+    }
+    let text = mending::whole_characters(text);
+    let message: Map<String, Value> = serde_json::from_str(&text).ok()?;
+    if let Some(answer) = mending::answer(&message) {
+        return Some(Line {
+            text: answer.to_string(),
+            method: None,
+        });
+    }
+    let method = message.get("method")?.as_str()?.to_owned();
+    let text = match message.get("jsonrpc").and_then(Value::as_str) {
+        Some("2.0") => text.into_owned(),
+        _ => {
+            let mut message = message;
+            message.insert("jsonrpc".to_owned(), Value::from("2.0"));
+            Value::Object(message).to_string()
+        }
+    };
+    Some(Line {
+        text,
+        method: Some(method),
     })
 }
 

@@ -12,7 +12,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_workspace::RunningNote;
+use agenthost_workspace::{RUN_VARIABLE, RunMark, RunningNote};
 use nix::sys::signal::Signal;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinSet;
@@ -105,6 +105,8 @@ pub(crate) struct Process {
     complaints: Arc<Tail>,
     /// Reads what it complains of; ends with the pipe, or with this.
     _reader: JoinSet<()>,
+    /// What all that comes of it has in its environment.
+    mark: RunMark,
     _note: Option<RunningNote>,
 }
 
@@ -136,6 +138,7 @@ impl Process {
                 source,
             },
         };
+        let mark = RunMark::unique();
         // Files that the host has open stay with the host: all of them are
         // closed when another program starts.
         let mut child = Command::new(&launch.program)
@@ -143,6 +146,7 @@ impl Process {
             .current_dir(folder)
             .env_clear()
             .envs(environment(launch))
+            .env(RUN_VARIABLE, mark.as_str())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -167,13 +171,16 @@ impl Process {
             family: Family::of(id),
             complaints,
             _reader: reader,
+            mark,
             _note: None,
         };
         // From here on whatever fails ends what has begun.
         if let Some(notes) = notes {
-            let note = RunningNote::write(notes, id).map_err(|source| SpawnError::System {
-                program: program(),
-                source,
+            let note = RunningNote::write(notes, id, Some(&process.mark)).map_err(|source| {
+                SpawnError::System {
+                    program: program(),
+                    source,
+                }
             });
             process._note = Some(note?);
         }
@@ -219,6 +226,8 @@ impl Drop for Process {
         } else {
             self.family.kill_left_behind();
         }
+        // And whatever went its own way.
+        self.mark.kill_all();
     }
 }
 

@@ -126,6 +126,27 @@ async fn dropped_it_is_gone() {
     are_gone(&ids).await;
 }
 
+/// What left its group, its session and its parents is gone, too.
+#[tokio::test]
+async fn what_went_its_own_way_is_gone() {
+    let daemons = "(setsid sh -c 'echo $$; exec sleep 1000' 2>/dev/null &); \
+        (setsid sh -c '(setsid sh -c \"echo \\$\\$; exec sleep 1000\" 2>/dev/null &)'); echo $$; read line";
+    let (process, mut pipes) = start(daemons);
+    let ids = numbers(&mut pipes, 3).await;
+    drop(pipes);
+    process.end().await;
+    are_gone(&ids).await;
+
+    let notes = tempfile::tempdir().unwrap();
+    let (process, mut pipes) =
+        Process::spawn(&script(daemons, &[]), Path::new("/usr"), Some(notes.path())).unwrap();
+    let ids = numbers(&mut pipes, 3).await;
+    // As if the host was killed.
+    std::mem::forget(process);
+    sweep(notes.path());
+    are_gone(&ids).await;
+}
+
 /// A host that is killed leaves its notes; by these the next one ends what is
 /// left, also if the agent itself has gone.
 #[tokio::test]
@@ -143,7 +164,7 @@ async fn what_a_killed_host_left_is_swept_up() {
     std::io::Read::read_exact(gone.stdout.as_mut().unwrap(), &mut said).unwrap();
     let group = i32::try_from(gone.id()).unwrap();
     for id in [there.id(), gone.id()] {
-        std::mem::forget(RunningNote::write(notes.path(), id).unwrap());
+        std::mem::forget(RunningNote::write(notes.path(), id, None).unwrap());
     }
     gone.kill().unwrap();
     gone.wait().unwrap();

@@ -38,7 +38,15 @@ pub(crate) fn read(id: InputRequestId, params: &Object) -> Option<(InputRequest,
         answers: None,
     };
     if mode == "url" {
-        request.url = Some(Uri::from(text("url")?));
+        let url = text("url")?;
+        // Clients open it for people; anything else would run something.
+        if !["http://", "https://"]
+            .iter()
+            .any(|kind| url.starts_with(kind))
+        {
+            return None;
+        }
+        request.url = Some(Uri::from(url));
         return Some((request, Form { fields: Vec::new() }));
     }
     if mode != "form" {

@@ -25,6 +25,17 @@ const TELLING: &[&str] = &[
     "yolo",
 ];
 
+/// Words that say so in sentences, too.
+const SAYING: &[&str] = &[
+    "approveeverything",
+    "approveseverything",
+    "neverask",
+    "skipallpermission",
+    "skipsallpermission",
+    "withoutasking",
+    "withoutconfirm",
+];
+
 /// Values that switch on what an option is called after.
 const ON: &[&str] = &["all", "always", "enabled", "on", "true", "yes"];
 
@@ -129,8 +140,15 @@ impl Trusting<'_> {
             Json::Bool(on) => *on && about,
             Json::String(value) => {
                 let on = ON.contains(&value.to_lowercase().as_str());
-                let label = property.and_then(|property| label(property, value));
-                self.is_known(value) || tells(value) || label.is_some_and(tells) || on && about
+                let labels = property.and_then(|property| property.enum_labels.as_ref());
+                let label = property.and_then(|property| said_of(property, labels, value));
+                let words = property.and_then(|property| property.enum_descriptions.as_ref());
+                let words = property.and_then(|property| said_of(property, words, value));
+                self.is_known(value)
+                    || tells(value)
+                    || label.is_some_and(tells)
+                    || words.is_some_and(says)
+                    || on && about
             }
             _ => false,
         }
@@ -159,17 +177,31 @@ impl Trusting<'_> {
     }
 }
 
-fn label<'a>(property: &'a ConfigPropertySchema, value: &str) -> Option<&'a str> {
+/// What stands for a value in a list beside the values.
+fn said_of<'a>(
+    property: &ConfigPropertySchema,
+    list: Option<&'a Vec<String>>,
+    value: &str,
+) -> Option<&'a str> {
     let mut values = property.r#enum.iter().flatten();
     let index = values.position(|other| other.as_str() == Some(value))?;
-    let labels = property.enum_labels.as_ref()?;
-    labels.get(index).map(String::as_str)
+    list?.get(index).map(String::as_str)
 }
 
 fn tells(name: &str) -> bool {
-    let letters = name.chars().filter(|c| c.is_alphanumeric());
-    let letters: String = letters.flat_map(char::to_lowercase).collect();
-    TELLING.iter().any(|word| letters.contains(word))
+    let letters = letters(name);
+    let mut words = TELLING.iter().chain(SAYING);
+    words.any(|word| letters.contains(word))
+}
+
+fn says(description: &str) -> bool {
+    let letters = letters(description);
+    SAYING.iter().any(|word| letters.contains(word))
+}
+
+fn letters(text: &str) -> String {
+    let letters = text.chars().filter(|c| c.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
 }
 
 /// Adds a remark to what is said of a value, or of a property that is on or

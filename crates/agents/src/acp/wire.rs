@@ -24,6 +24,7 @@ use tokio::task::JoinSet;
 
 pub(crate) use agent_client_protocol::v1::schema;
 
+use super::chunks::UPDATE;
 use super::lines::{LONGEST, LineReader};
 use super::services::{ServiceError, ServiceRequest};
 use super::tail::Tail;
@@ -223,7 +224,6 @@ impl Room {
     }
 }
 
-const UPDATE: &str = "session/update";
 const PERMISSION: &str = "session/request_permission";
 const ELICITATION: &str = "elicitation/create";
 

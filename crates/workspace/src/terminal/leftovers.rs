@@ -11,23 +11,26 @@ use std::path::{Path, PathBuf};
 use nix::unistd::Pid;
 
 use super::ending::{kill_group_left_behind, kill_session};
+use super::run_mark::RunMark;
 
 /// The file of a program that runs. Gone when dropped.
 #[derive(Debug)]
 pub struct RunningNote(PathBuf);
 
 impl RunningNote {
-    /// Notes that a process runs, as the first of its group.
+    /// Notes that a process runs, as the first of its group; and what marks all
+    /// that comes of it, if something does.
     ///
     /// # Errors
     ///
     /// If it does not run any more, or the system says no.
-    pub fn write(directory: &Path, process: u32) -> io::Result<Self> {
+    pub fn write(directory: &Path, process: u32, mark: Option<&RunMark>) -> io::Result<Self> {
         let number = i32::try_from(process).map_err(io::Error::other)?;
         let began = began(Pid::from_raw(number)).ok_or(io::ErrorKind::NotFound)?;
         std::fs::create_dir_all(directory)?;
         let path = directory.join(process.to_string());
-        std::fs::write(&path, format!("{began} {}", boot()))?;
+        let mark = mark.map_or("", RunMark::as_str);
+        std::fs::write(&path, format!("{began} {} {mark}", boot()))?;
         Ok(RunningNote(path))
     }
 }
@@ -50,7 +53,9 @@ pub fn sweep(directory: &Path) -> usize {
         let name = path.file_name().and_then(|name| name.to_str());
         let group = name.and_then(|name| name.parse().ok()).map(Pid::from_raw);
         let noted = std::fs::read_to_string(&path).unwrap_or_default();
-        let (noted, of) = noted.split_once(' ').unwrap_or((&noted, ""));
+        let mut words = noted.split(' ');
+        let mut word = || words.next().unwrap_or_default();
+        let (noted, of, mark) = (word(), word(), word());
         if let Some(group) = group {
             match began(group) {
                 Some(began) if began == noted => {
@@ -63,6 +68,9 @@ pub fn sweep(directory: &Path) -> usize {
                 None if of == boot() => ended += usize::from(kill_group_left_behind(group)),
                 None => {}
             }
+        }
+        if let Some(mark) = RunMark::noted(mark).filter(|_| of == boot()) {
+            mark.kill_all();
         }
         drop(RunningNote(path));
     }

@@ -36,7 +36,11 @@ impl Bridge {
             let Some(chat) = self.chats.get_mut(&address) else {
                 continue;
             };
-            if let Link::Open(session) = std::mem::take(&mut chat.agent_session) {
+            let before = std::mem::take(&mut chat.agent_session);
+            // What was not taken up in time is not tried again: the turn begins
+            // in a new session.
+            let unheard = matches!(before, Link::TakingUp(..));
+            if let Link::Open(session) = before {
                 chat.noted = Some(session.id);
             }
             // A turn that waits for the end of a cancelled one may still begin.
@@ -44,7 +48,7 @@ impl Bridge {
                 .in_flight
                 .take()
                 .is_some_and(|flight| flight.stop_by.is_some());
-            if !cancelled {
+            if !cancelled && !unheard {
                 self.fail_turn(&address, "agentStopped", reason).await?;
             }
         }

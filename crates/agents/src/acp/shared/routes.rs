@@ -124,6 +124,13 @@ impl Routes {
                 Call::Open(_) | Call::Copy(_) => {
                     let id = answer.get("sessionId").and_then(Value::as_str);
                     let id = id.unwrap_or_default();
+                    if self.sessions.contains_key(id) {
+                        let answer = Err(CallError::Refused {
+                            code: 0,
+                            message: "it gave a name to two sessions".to_owned(),
+                        });
+                        return vec![(line, Incoming::Answer(marked.call, answer))];
+                    }
                     self.sessions.insert(id.to_owned(), marked.line);
                     let (early, others): (Vec<_>, _) = std::mem::take(&mut self.early)
                         .into_iter()

@@ -1,0 +1,134 @@
+//! Messages that are almost right.
+//!
+//! Some agents cut emoji in half, write `"error": null` beside a result, or
+//! leave out what everybody knows. What they mean is plain, so it is mended
+//! before anything strict gets to see it.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+/// What an error is called that says nothing of itself.
+const NAMELESS: i64 = -32603;
+
+/// The text with halves of characters that stand alone made `U+FFFD`.
+pub(crate) fn whole_characters(text: &str) -> Cow<'_, str> {
+    if !text.contains("\\u") {
+        return Cow::Borrowed(text);
+    }
+    let mut mended = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        mended.push_str(before);
+        let taken = match half(escape) {
+            Some(Half::High) if escape.get(6..).and_then(half) == Some(Half::Low) => {
+                mended.push_str(escape.get(..12).unwrap_or_default());
+                12
+            }
+            Some(Half::High | Half::Low) => {
+                mended.push_str("\\ufffd");
+                6
+            }
+            None => {
+                // The backslash and what it is for, which may be another one.
+                let next = escape.chars().nth(1).map_or(0, char::len_utf8);
+                mended.push_str(escape.get(..1 + next).unwrap_or_default());
+                1 + next
+            }
+        };
+        rest = escape.get(taken..).unwrap_or_default();
+    }
+    mended.push_str(rest);
+    Cow::Owned(mended)
+}
+
+/// Half of a character, as JSON writes those that are beyond 16 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Half {
+    High,
+    Low,
+}
+
+fn half(escape: &str) -> Option<Half> {
+    let digits = escape.strip_prefix("\\u")?.get(..4)?;
+    match u32::from_str_radix(digits, 16).ok()? {
+        0xd800..0xdc00 => Some(Half::High),
+        0xdc00..0xe000 => Some(Half::Low),
+        _ => None,
+    }
+}
+
+/// An answer as it should have been written; `None` if it is none.
+pub(crate) fn answer(message: &Map<String, Value>) -> Option<Value> {
+    let id = message.get("id").filter(|id| !id.is_null())?;
+    if message
+        .get("method")
+        .is_some_and(|method| !method.is_null())
+    {
+        return None;
+    }
+    if !message.contains_key("result") && !message.contains_key("error") {
+        return None;
+    }
+    let error = message.get("error").filter(|error| !error.is_null());
+    let Some(error) = error else {
+        let result = message.get("result").cloned().unwrap_or_default();
+        return Some(json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    };
+    let code = error.get("code").and_then(Value::as_i64);
+    let code = code.filter(|code| i32::try_from(*code).is_ok());
+    let words = error.get("message").and_then(Value::as_str);
+    let words = words.or_else(|| error.as_str());
+    let error = json!({
+        "code": code.unwrap_or(NAMELESS),
+        "message": words.unwrap_or("it does not say what went wrong"),
+    });
+    Some(json!({"jsonrpc": "2.0", "id": id, "error": error}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_of_characters_become_whole() {
+        let cases = [
+            (r#""plain \n é""#, r#""plain \n é""#),
+            (r#""\ud83e\udd80 fine""#, r#""\ud83e\udd80 fine""#),
+            (r#""lone \ud83d end""#, r#""lone \ufffd end""#),
+            (r#""\udd80\ud83e""#, r#""\ufffd\ufffd""#),
+            (r#""\ud83e\ud83e\udd80""#, r#""\ufffd\ud83e\udd80""#),
+            (r#""\\ud83e \u00e9""#, r#""\\ud83e \u00e9""#),
+            (r#""\u12"#, r#""\u12"#),
+            ("\"\\é\\u\"", "\"\\é\\u\""),
+            ("\\u\\", "\\u\\"),
+        ];
+        for (written, expected) in cases {
+            assert_eq!(whole_characters(written), expected);
+        }
+    }
+
+    #[test]
+    fn answers_are_read_as_they_were_meant() {
+        let read = |text: &str| {
+            let message: Value = serde_json::from_str(text).unwrap();
+            answer(message.as_object().unwrap()).map(|answer| answer.to_string())
+        };
+        let result = Some(r#"{"jsonrpc":"2.0","id":1,"result":{"a":1}}"#.to_owned());
+        assert_eq!(read(r#"{"id":1,"result":{"a":1},"error":null}"#), result);
+        assert_eq!(read(r#"{"id":1,"result":{"a":1},"method":null}"#), result);
+        for (error, code, message) in [
+            (r#""no""#, -32603, "no"),
+            (r#"{"code":"x"}"#, -32603, "it does not say what went wrong"),
+            (r#"{"code":-32000,"message":"sign in"}"#, -32000, "sign in"),
+            (r#"{"code":1e30,"message":"big"}"#, -32603, "big"),
+        ] {
+            let text = format!(r#"{{"id":"a","result":null,"error":{error}}}"#);
+            let answer: Value = serde_json::from_str(&read(&text).unwrap()).unwrap();
+            assert_eq!(answer["error"], json!({"code": code, "message": message}));
+        }
+        assert_eq!(read(r#"{"id":1,"method":"a","params":{}}"#), None);
+        assert_eq!(read(r#"{"level":"info","id":7}"#), None);
+    }
+}
