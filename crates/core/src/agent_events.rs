@@ -87,9 +87,7 @@ impl Host {
             AgentEvent::Forbids { values } => self.learn_forbidden(session, values),
             AgentEvent::SignInNeeded => self.need_token(session, out),
             AgentEvent::TurnEnded { chat, turn, error } => {
-                if !self.is_command(&chat, &turn) {
-                    self.end_turn(env, &chat, &turn, error, out);
-                }
+                self.turn_ended(env, &chat, &turn, error, out);
             }
             AgentEvent::TerminalOpened { terminal, state } => {
                 if !self.channels.contains_key(&terminal) && self.sessions.contains_key(session) {

@@ -27,6 +27,8 @@ pub(crate) enum Source {
     Queue(PendingMessageId),
     /// A client sent it with a request.
     Request(ConnectionId),
+    /// It was meant for the turn before.
+    Steering,
 }
 
 impl Host {
@@ -49,9 +51,23 @@ impl Host {
         if !self.is_running(chat, turn) {
             return;
         }
+        let failed = error.is_some();
+        self.close_turn(env, chat, turn, error, out);
+        if !failed {
+            self.start_queued(env, chat, out);
+        }
+    }
+
+    fn close_turn(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        turn: &TurnId,
+        error: Option<ErrorPart>,
+        out: &mut Effects,
+    ) {
         let duration = self.chat(chat).map_or(Millis(0), |chat| elapsed(env, chat));
         let (turn_id, meta) = (turn.clone(), None);
-        let failed = error.is_some();
         let action = match error {
             None => ChatAction::TurnComplete(TurnComplete {
                 turn_id,
@@ -72,9 +88,43 @@ impl Host {
         self.sync_waiting_of(chat, out);
         self.end_workers(env, chat, out);
         self.mark_turn(chat, turn, Mark::After, out);
+    }
+
+    /// The agent says that a turn is over. What it did not take in while that
+    /// ran comes before what waits.
+    pub(crate) fn turn_ended(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        turn: &TurnId,
+        error: Option<ErrorPart>,
+        out: &mut Effects,
+    ) {
+        if self.is_command(chat, turn) || !self.is_running(chat, turn) {
+            return;
+        }
+        let failed = error.is_some();
+        self.close_turn(env, chat, turn, error, out);
         if !failed {
+            self.start_unheard(env, chat, out);
             self.start_queued(env, chat, out);
         }
+    }
+
+    /// What the user wanted to say while the turn ran, and the agent did not
+    /// take in: it is the next that is said.
+    fn start_unheard(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
+        let state = self.chat(chat);
+        let Some(unheard) = state.and_then(|state| state.steering_message.clone()) else {
+            return;
+        };
+        let removed = PendingMessageRemoved {
+            kind: PendingMessageKind::Steering,
+            id: unheard.id.clone(),
+        };
+        self.originate(chat, ChatAction::PendingMessageRemoved(removed), out);
+        let message = Arc::clone(&unheard.message);
+        self.start_turn(env, chat, message, Source::Steering, out);
     }
 
     /// Ends what runs in a chat, if anything does, because somebody wants it
@@ -164,6 +214,7 @@ impl Host {
         let turn_id = TurnId::from(env.unique("turn"));
         let queued_message_id = match source {
             Source::Queue(id) => Some(id),
+            Source::Steering => None,
             Source::Request(connection) => {
                 self.note_sender_of_turn(chat, &turn_id, connection);
                 None

@@ -13,9 +13,11 @@ mod trust;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use agenthost_core::SessionKey;
 use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
 use tokio::sync::mpsc;
@@ -41,6 +43,9 @@ const GIVEN: &str =
 /// What is said when an agent was away.
 const TAKEN_UP: &str = "The agent was started again, and goes on with its own session.";
 
+/// How long an agent may take to answer a choice.
+const SETTLE: Duration = Duration::from_secs(30);
+
 /// A session, and what works for it.
 struct Bridge {
     session: Uri,
@@ -55,8 +60,17 @@ struct Bridge {
     /// what it can do.
     spare: Link,
     stage: Stage,
+    /// Prompts that were told to stop, of chats that do not want to know.
+    abandoned: Vec<Abandoned>,
     services: Services,
     remarks: Remarks,
+}
+
+/// A prompt that nobody waits for, but that has to come to an end.
+struct Abandoned {
+    chat: Uri,
+    turn: TurnId,
+    stop_by: Instant,
 }
 
 /// Whether the host was told that the agent is ready.
@@ -79,6 +93,7 @@ pub(super) async fn work(session: Session, agent: AcpAgent) -> Result<(), String
         chats: BTreeMap::new(),
         spare: Link::None,
         stage: Stage::Opening,
+        abandoned: Vec::new(),
         services: Services::new(),
         remarks: Remarks::default(),
     };
@@ -180,18 +195,18 @@ impl Bridge {
         session.mapper.begin(address, &turn.id);
         turn.prompted = Prompted::Yes;
         let resources = std::mem::take(&mut chat.resources);
-        let mut blocks = prompt::blocks(&turn.message, &resources, live.senses);
+        let mut blocks = prompt::blocks(&turn.message, &resources.read, live.senses);
         let knows = std::mem::replace(&mut session.knows, Knows::All);
         let notice = match knows {
             Knows::All => None,
             Knows::TakenUp => Some(TAKEN_UP),
             Knows::Nothing => {
-                let mut told = chat.context.as_ref().map(transcript::context);
+                let context = chat.context.as_ref().map(transcript::context);
                 let own = (!turn.before.is_empty()).then(|| transcript::of(&turn.before));
                 let notice = own.is_some().then_some(GIVEN);
-                told.get_or_insert_default()
-                    .push_str(&own.unwrap_or_default());
-                if let Some(told) = told.filter(|told| !told.is_empty()) {
+                let told: Vec<_> = context.into_iter().chain(own).collect();
+                if !told.is_empty() {
+                    let told = told.join("\n\n");
                     let recollection = prompt::recollection(address, &told, live.senses);
                     // A command is one at the very beginning only.
                     let place = usize::from(turn.message.text.starts_with('/'));
@@ -206,6 +221,7 @@ impl Bridge {
         chat.in_flight = Some(InFlight {
             turn: turn.id.clone(),
             stop_by: None,
+            knew: knows,
         });
         let notices = [notice.map(str::to_owned), live.take_left_out()];
         let notices = notices.into_iter().flatten();
@@ -304,6 +320,7 @@ fn set(live: &Live, session: &mut AgentSession, key: &str, value: &serde_json::V
         return false;
     };
     session.unsettled += 1;
+    session.settle_by = Some(Instant::now() + SETTLE);
     let call = Call::Set {
         agent_session: session.id.clone(),
         key: key.to_owned(),

@@ -27,6 +27,8 @@ pub(crate) struct AgentSession {
     pub(crate) options: Options,
     /// Choices that the agent was told of and has not answered yet.
     pub(crate) unsettled: u32,
+    /// Until when it has to.
+    pub(crate) settle_by: Option<Instant>,
     pub(crate) knows: Knows,
 }
 
@@ -39,12 +41,30 @@ pub(crate) struct Chat {
     /// what agents do with a second one is anybody's guess.
     pub(crate) in_flight: Option<InFlight>,
     /// What the next message refers to.
-    pub(crate) resources: Resources,
+    pub(crate) resources: Attachments,
     /// What the agent calls a session of its own that knows what was said here,
     /// and has to be taken up again.
     pub(crate) noted: Option<String>,
     /// What the chat has to know that nobody said in it.
     pub(crate) context: Option<ChatContext>,
+}
+
+/// What a message refers to, as far as it was read.
+#[derive(Debug, Default)]
+pub(crate) struct Attachments {
+    turn: Option<TurnId>,
+    pub(crate) read: Resources,
+}
+
+impl Attachments {
+    /// Those of a turn. What another turn left behind is forgotten.
+    pub(crate) fn for_turn(&mut self, turn: &TurnId) -> &mut Resources {
+        if self.turn.as_ref() != Some(turn) {
+            self.turn = Some(turn.clone());
+            self.read.clear();
+        }
+        &mut self.read
+    }
 }
 
 /// Whether a chat has an agent session.
@@ -68,11 +88,12 @@ impl Link {
         }
     }
 
-    /// Until when it has to be there, if it was asked for.
+    /// Until when it has to be there, if it was asked for, or has to answer.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         match self {
             Link::Opening(by) | Link::TakingUp(by, _) => Some(*by),
-            Link::None | Link::Open(_) => None,
+            Link::Open(session) => session.settle_by.filter(|_| session.unsettled > 0),
+            Link::None => None,
         }
     }
 }
@@ -94,6 +115,8 @@ pub(crate) struct InFlight {
     pub(crate) turn: TurnId,
     /// Until when it has to stop; it was told to.
     pub(crate) stop_by: Option<Instant>,
+    /// What the agent session knew before it.
+    pub(crate) knew: Knows,
 }
 
 /// A turn that has not ended.
@@ -162,10 +185,12 @@ impl Running {
             Decision::ResultApproved | Decision::ResultDenied => return None,
         };
         let (permission, reply) = self.permissions.remove(call)?;
-        match option(&permission, picked.as_ref(), verdict) {
-            Some(id) => reply.send(&json!({"outcome": {"outcome": "selected", "optionId": id}})),
-            None => reply.send(&cancelled()),
-        }
+        let Some(id) = option(&permission, picked.as_ref(), verdict) else {
+            // Nobody said that it is fine forever.
+            reply.send(&cancelled());
+            return Some(Verdict::Denied);
+        };
+        reply.send(&json!({"outcome": {"outcome": "selected", "optionId": id}}));
         Some(verdict)
     }
 
@@ -215,9 +240,8 @@ fn option<'a>(
     let found = picked
         .or_else(|| options.iter().find(|option| option.kind == once))
         .or_else(|| {
-            options
-                .iter()
-                .find(|option| option.kind.starts_with(family))
+            let fits = |kind: &str| kind.starts_with(family) && !kind.ends_with("_always");
+            options.iter().find(|option| fits(&option.kind))
         });
     found.map(|option| option.id.as_str())
 }

@@ -25,6 +25,18 @@ pub(crate) struct Line {
     pub(crate) text: String,
     /// What it asks for or tells; `None` if it is an answer.
     pub(crate) method: Option<String>,
+    pub(crate) kind: Kind,
+}
+
+/// What a message wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// To be heard.
+    News,
+    /// An answer.
+    Question,
+    /// To be one.
+    Answer,
 }
 
 /// Shows what kind of message it is, not what it says.
@@ -105,9 +117,10 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         };
         match text {
             Some(text) => {
-                let method = line.method;
                 self.from.consume(joined);
-                Line { text, method }
+                let method = Some(UPDATE.to_owned());
+                let kind = Kind::News;
+                Line { text, method, kind }
             }
             None => line,
         }
@@ -148,6 +161,7 @@ fn read(text: &str) -> Option<Line> {
         return Some(Line {
             text: text.to_owned(),
             method: Some(UPDATE.to_owned()),
+            kind: Kind::News,
         });
     }
     let text = mending::whole_characters(text);
@@ -156,9 +170,19 @@ fn read(text: &str) -> Option<Line> {
         return Some(Line {
             text: answer.to_string(),
             method: None,
+            kind: Kind::Answer,
         });
     }
     let method = message.get("method")?.as_str()?.to_owned();
+    let params = message.get("params");
+    if params.is_some_and(|params| !params.is_object() && !params.is_null()) {
+        return None;
+    }
+    let kind = match message.get("id") {
+        None | Some(Value::Null) => Kind::News,
+        Some(Value::String(_) | Value::Number(_)) => Kind::Question,
+        Some(_) => return None,
+    };
     let text = match message.get("jsonrpc").and_then(Value::as_str) {
         Some("2.0") => text.into_owned(),
         _ => {
@@ -170,6 +194,7 @@ fn read(text: &str) -> Option<Line> {
     Some(Line {
         text,
         method: Some(method),
+        kind,
     })
 }
 

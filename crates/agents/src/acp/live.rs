@@ -16,7 +16,7 @@ use super::profile::AgentSessions;
 use super::prompt::Senses;
 use super::replay::Purpose;
 use super::services::AcpService;
-use super::shared::{Incomings, Line, Start, Wanted};
+use super::shared::{Claim, Incomings, Line, Start, Wanted};
 use super::sign_in::{self, SignInMethod};
 use super::wire::{AUTHENTICATION_REQUIRED, CallError};
 
@@ -33,12 +33,13 @@ const EARLY: usize = 500;
 pub(crate) enum Call {
     /// What it can do.
     Initialize,
-    /// A session, for a chat or for whichever needs one first.
-    Open(Option<Uri>),
-    /// To take up a session for a chat that it had before.
-    TakeUp(Uri),
+    /// A session, for a chat or for whichever needs one first. By when it has
+    /// to be there tells it from others that were asked for.
+    Open(Option<Uri>, Instant),
+    /// To take up a session of this name for a chat that it had before.
+    TakeUp(Uri, String, Instant),
     /// A session for a chat that knows what another knows.
-    Copy(Uri),
+    Copy(Uri, Instant),
     /// To answer a message.
     Prompt(Uri, TurnId),
     /// To take a choice into account.
@@ -179,9 +180,10 @@ impl Live {
 
     /// Asks for a session. Says until when it has to be there.
     pub(crate) fn open_session(&self, chat: Option<Uri>, folders: &[PathBuf]) -> Instant {
+        let by = patience();
         let params = self.surroundings(folders);
-        self.line.call(Call::Open(chat), "session/new", &params);
-        patience()
+        self.line.call(Call::Open(chat, by), "session/new", &params);
+        by
     }
 
     /// Asks it to take up a session that it had before, and says until when
@@ -201,10 +203,13 @@ impl Live {
         };
         let mut params = self.surroundings(folders);
         params.insert("sessionId".to_owned(), json!(id));
-        self.line.claim(id);
-        let call = Call::TakeUp(chat.clone());
+        if self.line.claim(id) == Claim::Taken {
+            return None;
+        }
+        let by = patience();
+        let call = Call::TakeUp(chat.clone(), id.to_owned(), by);
         self.line.call(call, method, &params);
-        Some(patience())
+        Some(by)
     }
 
     /// Asks for a session that knows what another knows, and says until when
@@ -213,9 +218,10 @@ impl Live {
         self.can.fork?;
         let mut params = self.surroundings(folders);
         params.insert("sessionId".to_owned(), json!(id));
-        let call = Call::Copy(chat.clone());
+        let by = patience();
+        let call = Call::Copy(chat.clone(), by);
         self.line.call(call, "session/fork", &params);
-        Some(patience())
+        Some(by)
     }
 
     /// Whether a session can be taken up again, by its name.
@@ -234,6 +240,11 @@ impl Live {
             params.insert("additionalDirectories".to_owned(), json!(more));
         }
         params
+    }
+
+    /// What is about a session is of no interest any more.
+    pub(crate) fn forget(&self, id: &str) {
+        self.line.release(id);
     }
 
     /// Lets go of a session.

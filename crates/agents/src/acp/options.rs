@@ -142,7 +142,10 @@ impl Options {
         value: &Value,
     ) -> Option<(&'static str, Value)> {
         let choice = self.0.iter().find(|choice| choice.key == key)?;
-        if choice.value == *value {
+        let listed = choice.property.r#enum.as_ref();
+        // Of models, not all may be listed.
+        let strange = listed.is_some_and(|listed| key != MODEL && !listed.contains(value));
+        if choice.value == *value || strange {
             return None;
         }
         Some(match &choice.way {

@@ -19,6 +19,13 @@ const TURNS: usize = 2000;
 /// Most that is told in all of them.
 const TOLD: usize = 50_000;
 
+/// How many of the last messages of the user have to be told again: any of them.
+const LATEST: usize = 3;
+
+/// How long a message has to be to be found within another, in bytes: agents
+/// put something around messages, or cut them.
+const TELLING: usize = 12;
+
 /// How much of a message is compared, in characters.
 const COMPARED: usize = 200;
 
@@ -133,19 +140,23 @@ impl Replay {
     pub(crate) fn fits(&self, known: &List<Turn>) -> bool {
         let begins = |text: &str| text.trim().chars().take(COMPARED).collect::<String>();
         let said: Vec<_> = self.turns.iter().map(|turn| begins(&turn.said)).collect();
-        let mut said = said.iter().filter(|said| !said.is_empty()).peekable();
-        if said.peek().is_none() || known.items().next().is_none() {
+        let said = said.iter().filter(|said| !said.is_empty());
+        if said.clone().next().is_none() || known.items().next().is_none() {
             return true;
         }
-        let known: Vec<_> = known
-            .items()
-            .map(|turn| begins(&turn.message.text))
-            .collect();
-        // Agents put something around messages, or cut them.
+        let known = known.items().rev();
+        let known = known.map(|turn| begins(&turn.message.text));
+        let known = known.filter(|known| !known.is_empty());
+        // The last may not have got to where the agent keeps things.
+        let known: Vec<_> = known.take(LATEST).collect();
+        let told = said.clone().count();
+        let mut said = said.skip(told.saturating_sub(10 * LATEST));
         said.any(|said| {
-            let same =
-                |known: &String| said.contains(known.as_str()) || known.contains(said.as_str());
-            known.iter().filter(|known| !known.is_empty()).any(same)
+            let same = |known: &String| {
+                let within = said.contains(known.as_str()) || known.contains(said.as_str());
+                said == known || within && said.len().min(known.len()) >= TELLING
+            };
+            known.iter().any(same)
         })
     }
 

@@ -84,21 +84,25 @@ impl Line {
             let environment = wanted.launch.environment.clone();
             (wanted.folder.to_owned(), environment)
         };
-        if let Some(shared) = wanted.processes.and_then(|known| known.find(&key())) {
-            let (line, incoming) = Line::join(shared);
+        let running = wanted.processes.and_then(|known| known.find(&key()));
+        if let Some((line, incoming)) = running.and_then(Line::join) {
             return Ok((line, incoming, Start::Joined));
         }
         let shared = Shared::start(wanted).await?;
         if let Some(known) = wanted.processes {
             known.add(key(), &shared);
         }
-        let (line, incoming) = Line::join(shared);
+        let (line, incoming) = Line::join(shared).ok_or("the agent ended")?;
         Ok((line, incoming, Start::Started))
     }
 
-    fn join(shared: Arc<Shared>) -> (Self, Incomings) {
+    /// Joins one; `None` if it has ended, or is about to.
+    fn join(shared: Arc<Shared>) -> Option<(Self, Incomings)> {
         let (sender, incoming) = mpsc::channel(WAITING);
         let mut routes = shared.routes();
+        if routes.ended.is_some() {
+            return None;
+        }
         let id = routes.next_line;
         routes.next_line += 1;
         if let Some(initialized) = routes.initialized.clone() {
@@ -109,7 +113,7 @@ impl Line {
         routes.lines.insert(id, sender);
         drop(routes);
         let shared = Some(shared);
-        (Line { id, shared }, incoming)
+        Some((Line { id, shared }, incoming))
     }
 
     /// Asks for something. The answer comes to this line.
@@ -129,17 +133,29 @@ impl Line {
         }
     }
 
-    /// What is about a session of the agent comes to this line.
-    pub(crate) fn claim(&self, session: &str) {
-        if let Some(shared) = &self.shared {
-            shared.routes().sessions.insert(session.to_owned(), self.id);
+    /// What is about a session of the agent comes to this line from now on,
+    /// unless it does to another.
+    pub(crate) fn claim(&self, session: &str) -> Claim {
+        let Some(shared) = &self.shared else {
+            return Claim::Taken;
+        };
+        let mut routes = shared.routes();
+        let owner = *routes.sessions.entry(session.to_owned()).or_insert(self.id);
+        if owner == self.id {
+            Claim::Ours
+        } else {
+            Claim::Taken
         }
     }
 
     /// What is about a session of the agent is nobody's any more.
     pub(crate) fn release(&self, session: &str) {
         if let Some(shared) = &self.shared {
-            shared.routes().sessions.remove(session);
+            let own = |owner: &u64| *owner == self.id;
+            let mut routes = shared.routes();
+            if routes.sessions.get(session).is_some_and(own) {
+                routes.sessions.remove(session);
+            }
         }
     }
 
@@ -192,6 +208,10 @@ impl Line {
             .partition(|(_, line)| *line == self.id);
         routes.sessions = others;
         let alone = routes.lines.is_empty();
+        if alone {
+            // Nobody is to join what is about to end.
+            routes.ended.get_or_insert_default();
+        }
         drop(routes);
         if alone {
             return;
@@ -210,6 +230,15 @@ impl Drop for Line {
     fn drop(&mut self) {
         self.let_go();
     }
+}
+
+/// Whose a session of the agent is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// It is this line's.
+    Ours,
+    /// It is another's.
+    Taken,
 }
 
 /// How a line came to its agent.

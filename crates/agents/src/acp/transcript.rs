@@ -45,7 +45,9 @@ pub(crate) fn context(context: &ChatContext) -> String {
             let mut told = of(turns);
             if let Some(running) = running {
                 told.push_str("\n\n");
-                told.push_str(&retell(&running.message, &running.response_parts));
+                let mut text = retell(&running.message, &running.response_parts);
+                text.truncate(text.floor_char_boundary(LONGEST));
+                told.push_str(&text);
             }
             if let Some(selection) = selection {
                 told.push_str("\n\nWhat follows is about this part of it:\n\n");

@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 pub(crate) use agent_client_protocol::v1::schema;
 
 use super::chunks::UPDATE;
-use super::lines::{LONGEST, LineReader};
+use super::lines::{Kind, LONGEST, Line, LineReader};
 use super::services::{ServiceError, ServiceRequest};
 use super::tail::Tail;
 
@@ -229,8 +229,15 @@ const ELICITATION: &str = "elicitation/create";
 
 /// Whether a message takes up room until it was dealt with; the rest is
 /// answered at once.
-fn is_roomy(method: &str) -> bool {
-    [UPDATE, PERMISSION, ELICITATION].contains(&method) || ServiceRequest::named(method).is_some()
+fn is_roomy(line: &Line) -> bool {
+    let method = line.method.as_deref().unwrap_or_default();
+    match line.kind {
+        Kind::News => method == UPDATE,
+        Kind::Question => {
+            [PERMISSION, ELICITATION].contains(&method) || ServiceRequest::named(method).is_some()
+        }
+        Kind::Answer => false,
+    }
 }
 
 type Opened = tokio::sync::oneshot::Sender<v1::ConnectionTo<agent_client_protocol::Agent>>;
@@ -251,7 +258,7 @@ async fn carry<T: std::fmt::Debug + Send + 'static>(
         match from.next().await {
             Ok(line) => {
                 let line = line?;
-                if line.method.as_deref().is_some_and(is_roomy) {
+                if is_roomy(&line) {
                     room.take(line.text.len()).await;
                 }
                 Some((Ok(line.text), (from, room, why)))

@@ -446,3 +446,53 @@ pub(crate) async fn is_gone(said: &str) {
         tokio::task::yield_now().await;
     }
 }
+
+/// Also when nobody wants to know of the chat any more.
+#[tokio::test]
+async fn a_chat_that_is_cut_leaves_nothing_running() {
+    let patience = Duration::from_millis(300);
+    let mut bench = begin(agent("").with_patience(patience), None, None);
+    assert_eq!(bench.next().await, "opened");
+    bench.prompt("t1", "spawn;; hang");
+    let number = bench.until("text").await.pop().unwrap();
+    bench.command(AgentCommand::Rewind {
+        chat: chat(),
+        last: None,
+    });
+    is_gone(&number).await;
+    let said = turn(&mut bench, "t2", "say back").await;
+    assert_eq!(said, ["text \"back\"", "end t2"]);
+}
+
+/// Who only agrees does not agree forever.
+#[tokio::test]
+async fn nothing_is_allowed_for_longer_than_was_said() {
+    let mut bench = open("").await;
+    let forever = r#"ask {"toolCall": {"toolCallId": "c1", "title": "rm x"}, "options": [{"optionId": "a", "name": "Always", "kind": "allow_always"}]}"#;
+    bench.prompt("t1", forever);
+    bench.until("ready").await;
+    decide(
+        &mut bench,
+        "t1",
+        Decision::Approved {
+            option: None,
+            edited_input: None,
+        },
+    );
+    let said = bench.until("end t1").await.join("\n");
+    assert!(said.contains("nothing was picked"), "{said}");
+}
+
+/// What is almost right is taken for what it was meant to be.
+#[tokio::test]
+async fn half_a_character_does_not_cost_the_rest() {
+    let mut bench = open("").await;
+    let chunk = r#"raw {"method":"session/update","params":{"sessionId":"$S","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"lone \ud83d end"}}}}"#;
+    let name = turn(&mut bench, "t1", "session").await;
+    let name = name[0]
+        .trim_start_matches("text ")
+        .trim_matches('"')
+        .to_owned();
+    let said = turn(&mut bench, "t2", &chunk.replace("$S", &name)).await;
+    assert_eq!(said, ["text \"lone \u{fffd} end\"", "end t2"]);
+}

@@ -233,3 +233,24 @@ async fn a_session_that_is_not_there_is_not_adopted() {
     let said = bench.next().await;
     assert!(said.contains("can't take up a session again"), "{said}");
 }
+
+/// One session of the agent has one session here.
+#[tokio::test]
+async fn a_session_is_not_adopted_twice() {
+    let memory = tempfile::NamedTempFile::new().unwrap();
+    let notes = talk(agent("load", memory.path())).await;
+    let id = notes.values().next().unwrap();
+    let mut bench = open(agent("load", memory.path()), AgentNotes::new(), Some(id));
+    bench.until("opened").await;
+    let again = Uri::from("ahp-session:/2");
+    let wish = json!({"agentSession": id});
+    let open = AgentCommand::Open {
+        directories: vec![Uri::from("file:///usr")],
+        config: wish.as_object().cloned(),
+        notes: AgentNotes::new(),
+    };
+    let refused = bench.agents.command(&again, &bench.provider.clone(), open);
+    assert!(refused.is_none());
+    let said = bench.next().await;
+    assert!(said.contains("another session here has it"), "{said}");
+}

@@ -179,8 +179,15 @@ fn candidate(
             let Some((program, arguments)) = command.split_first() else {
                 bail!("agent `{id}`: `command` needs a program");
             };
-            let launch = (program.clone(), arguments.to_vec());
-            (locate(program, path), Some(launch))
+            if program.contains('/') && !program.starts_with('/') {
+                bail!("agent `{id}`: a `command` with a place in it begins with `/`");
+            }
+            let found = locate(program, path);
+            // By its place: it starts in another folder, which may have one of
+            // the same name.
+            let place = found.as_ref().and_then(|found| found.to_str());
+            let launch = (place.unwrap_or(program).to_owned(), arguments.to_vec());
+            (found, Some(launch))
         }
         (None, Some(known)) => {
             let program = find_known(known, path);

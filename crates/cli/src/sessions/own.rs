@@ -95,7 +95,9 @@ async fn import_one(
             channel: session.clone(),
             meta: None,
         });
-        gone.await.with_context(|| format!("remove `{session}`"))?;
+        if let Err(error) = gone.await {
+            output::note(&format!("`{session}` is left: {error}"));
+        }
     }
     ready.with_context(|| format!("import `{id}`"))?;
     output::data(session.as_str())

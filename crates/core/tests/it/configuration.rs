@@ -222,3 +222,32 @@ fn clocks_that_are_wrong_are_put_right() {
         "#]],
     );
 }
+
+/// What an agent lists as models can be chosen for a message, and everybody
+/// gets to know it.
+#[test]
+fn models_of_an_agent_are_known_when_it_has_said_so() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 subscribe root
+        - c1 opens s1
+        c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "x", "origin": {"kind": "user"}, "model": {"id": "m2"}}}
+        agent s1 in s1.chat options {"type": "object", "properties": {"model": {"type": "string", "title": "Model", "enum": ["m1", "m2"], "enumLabels": ["One", "Two"]}}} {"model": "m1"}
+        agent s1 in s1.chat options {"type": "object", "properties": {"model": {"type": "string", "title": "Model", "enum": ["m1", "m2"], "enumLabels": ["One", "Two"]}}} {"model": "m2"}
+        c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "x", "origin": {"kind": "user"}, "model": {"id": "m2"}}}
+        "#,
+        expect![[r#"
+            c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "x", "origin": {"kind": "user"}, "model": {"id": "m2"}}}
+                c1: 3 rejected: there is no model `m2`
+            agent s1 in s1.chat options {"type": "object", "properties": {"model": {"type": "string", "title": "Model", "enum": ["m1", "m2"], "enumLabels": ["One", "Two"]}}} {"model": "m1"}
+                c1: 4 root root/agentsChanged {"agents":[{"provider":"shell","displayName":"shell","description":"","models":[{"id":"m1","provider":"shell","name":"One"},{"id":"m2","provider":"shell","name":"Two"}],"capabilities":{"multipleChats":{"fork":true,"sideChat":true}}},{"provider":"other","displayName":"other","description":"","models":[]},{"provider":"roaming","displayName":"roaming","description":"","models":[],"protectedResources":[{"resource":"https://example.org/api","required":false}],"capabilities":{"multipleChats":{},"multipleWorkingDirectories":{"immutablePrimary":true,"primaryReplacement":true}}}]}
+            agent s1 in s1.chat options {"type": "object", "properties": {"model": {"type": "string", "title": "Model", "enum": ["m1", "m2"], "enumLabels": ["One", "Two"]}}} {"model": "m2"}
+                nothing
+            c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "x", "origin": {"kind": "user"}, "model": {"id": "m2"}}}
+                c1: root/sessionSummaryChanged {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z","chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":8}]},"session":"s1"}
+                c1: root/sessionSummaryChanged {"changes":{"title":"x"},"session":"s1"}
+                agent s1: prompt t1 "x"
+        "#]],
+    );
+}

@@ -249,3 +249,27 @@ fn an_agent_that_stops_is_opened_again() {
         "#]],
     );
 }
+
+/// PEN-5: what the agent did not take in while the turn ran is said next, and
+/// comes before what was queued; not after an error, as with the queue.
+#[test]
+fn what_was_not_heard_is_said_next() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 subscribe s1.chat
+        - c1 says t1 first
+        - c1 ! s1.chat chat/pendingMessageSet {"kind": "steering", "id": "p1", "message": {"text": "hurry", "origin": {"kind": "user"}}}
+        - c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "p2", "message": {"text": "then", "origin": {"kind": "user"}}}
+        agent s1 in s1.chat end t1
+        "#,
+        expect![[r#"
+            agent s1 in s1.chat end t1
+                c1: 8 s1.chat chat/turnComplete {"duration":0,"turnId":"t1"}
+                c1: 10 s1.chat chat/pendingMessageRemoved {"id":"p1","kind":"steering"}
+                c1: 11 s1.chat chat/turnStarted {"message":{"text":"hurry","origin":{"kind":"user"}},"turnId":"turn-0000000000000000000000000000000a","startedAt":"2026-01-05T09:00:00.000Z"}
+                agent s1: prompt turn-0000000000000000000000000000000a "hurry"
+        "#]],
+    );
+}

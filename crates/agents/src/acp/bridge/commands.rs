@@ -7,7 +7,7 @@ use agenthost_protocol::wire::Object;
 use agenthost_workspace::path_of;
 use tokio::time::Instant;
 
-use super::{Bridge, Chat, Link, Running, set};
+use super::{Abandoned, Bridge, Chat, Link, Running, set};
 use crate::acp::chat::Verdict;
 use crate::acp::mapper::failure;
 
@@ -35,12 +35,12 @@ impl Bridge {
             }
             AgentCommand::Attached {
                 chat,
+                turn,
                 resource,
                 content,
-                ..
             } => {
                 let chat = self.chats.entry(chat).or_default();
-                chat.resources.push((resource, content));
+                chat.resources.for_turn(&turn).push((resource, content));
                 Ok(())
             }
             AgentCommand::Prompt {
@@ -50,6 +50,7 @@ impl Bridge {
                 before,
             } => {
                 let place = self.chats.entry(chat.clone()).or_default();
+                place.resources.for_turn(&turn);
                 let running = Running::new(turn, message, before);
                 if let Some(last) = place.turn.replace(running) {
                     last.give_up();
@@ -115,8 +116,9 @@ impl Bridge {
                 self.cancel(&chat, None);
                 self.services.terminals.end(|claim| claim.chat == chat);
                 self.settle(&chat).await?;
-                if let Some(mut chat) = self.chats.remove(&chat) {
-                    self.let_go(&mut chat);
+                if let Some(mut place) = self.chats.remove(&chat) {
+                    self.abandon(&chat, &mut place);
+                    self.let_go(&mut place);
                 }
                 Ok(())
             }
@@ -125,10 +127,9 @@ impl Bridge {
                 self.cancel(&chat, None);
                 self.settle(&chat).await?;
                 if let Some(mut place) = self.chats.remove(&chat) {
+                    self.abandon(&chat, &mut place);
                     self.let_go(&mut place);
                     place.noted = None;
-                    // An answer of the old session is nobody's any more.
-                    place.in_flight = None;
                     self.chats.insert(chat, place);
                 }
                 Ok(())
@@ -186,6 +187,22 @@ impl Bridge {
         terminals.end(|claim| claim.turn_id.as_ref() == turn && claim.chat == *address);
         running.give_up();
         Stopped::Something
+    }
+
+    /// An answer of the session that a chat had is nobody's any more. It has
+    /// to come all the same.
+    fn abandon(&mut self, address: &Uri, chat: &mut Chat) {
+        let flight = chat.in_flight.take();
+        if let Some((turn, stop_by)) =
+            flight.and_then(|flight| Some((flight.turn, flight.stop_by?)))
+        {
+            let chat = address.clone();
+            self.abandoned.push(Abandoned {
+                chat,
+                turn,
+                stop_by,
+            });
+        }
     }
 
     /// Lets go of the agent session of a chat.

@@ -4,8 +4,9 @@ use agenthost_core::agent::AgentEvent;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 use serde_json::Value;
+use tokio::time::Instant;
 
-use super::{AgentSession, Bridge, Call, Incoming, Link, Stage, Told, set};
+use super::{Abandoned, AgentSession, Bridge, Call, Incoming, Link, Stage, Told, set};
 use crate::acp::chat::{Knows, cancelled};
 use crate::acp::mapper::ChatMapper;
 use crate::acp::options::Options;
@@ -145,9 +146,9 @@ impl Bridge {
         }
         match call {
             Call::Initialize => self.initialized(answer).await,
-            Call::Open(chat) => self.opened(chat, answer).await,
-            Call::TakeUp(chat) => self.taken_up(chat, answer).await,
-            Call::Copy(chat) => self.copied(chat, answer).await,
+            Call::Open(chat, by) => self.opened(chat, by, answer).await,
+            Call::TakeUp(chat, id, by) => self.taken_up(chat, &id, by, answer).await,
+            Call::Copy(chat, by) => self.copied(chat, by, answer).await,
             Call::Prompt(chat, turn) => self.prompted(&chat, &turn, answer).await,
             Call::Set {
                 agent_session,
@@ -194,8 +195,13 @@ impl Bridge {
     async fn opened(
         &mut self,
         chat: Option<Uri>,
+        by: Instant,
         answer: Result<Value, CallError>,
     ) -> Result<(), String> {
+        if chat.as_ref().is_some_and(|chat| !self.awaits(chat, by)) {
+            self.close_unwanted(&answer);
+            return Ok(());
+        }
         let Some(live) = &mut self.live else {
             return Ok(());
         };
@@ -225,6 +231,23 @@ impl Bridge {
         self.session_began(chat, id, &answer, Knows::Nothing).await
     }
 
+    /// Whether a chat still waits for the agent session that was asked for.
+    pub(super) fn awaits(&self, chat: &Uri, by: Instant) -> bool {
+        let chat = self.chats.get(chat);
+        chat.is_some_and(|chat| chat.agent_session.deadline() == Some(by))
+    }
+
+    /// A session came that nobody waits for any more.
+    pub(super) fn close_unwanted(&self, answer: &Result<Value, CallError>) {
+        let id = answer
+            .as_ref()
+            .ok()
+            .and_then(|answer| answer.get("sessionId")?.as_str());
+        if let (Some(id), Some(live)) = (id, &self.live) {
+            live.close_session(id);
+        }
+    }
+
     /// A session of the agent's own is there, for a chat or as a spare one.
     pub(super) async fn session_began(
         &mut self,
@@ -243,6 +266,7 @@ impl Bridge {
             options: Options::read(answer),
             id: id.clone(),
             unsettled: 0,
+            settle_by: None,
             knows,
         };
         let rule = self.agent.profile.rule();
@@ -298,17 +322,18 @@ impl Bridge {
         id: &TurnId,
         answer: Result<Value, CallError>,
     ) -> Result<(), String> {
+        let meant = |prompt: &Abandoned| prompt.chat == *address && prompt.turn == *id;
+        self.abandoned.retain(|prompt| !meant(prompt));
         let Some(chat) = self.chats.get_mut(address) else {
             return Ok(());
         };
-        if chat
-            .in_flight
-            .as_ref()
-            .is_none_or(|flight| flight.turn != *id)
-        {
+        let Some(flight) = chat.in_flight.take_if(|flight| flight.turn == *id) else {
             return Ok(());
+        };
+        if let (Err(_), Some(session)) = (&answer, chat.agent_session.open()) {
+            // It was told, but may not have listened.
+            session.knows = flight.knew;
         }
-        chat.in_flight = None;
         if is_sign_in(&answer) {
             self.events.send(AgentEvent::SignInNeeded).await?;
         }
@@ -406,7 +431,7 @@ impl Bridge {
 }
 
 /// Whether somebody has to sign in first.
-fn is_sign_in(answer: &Result<Value, CallError>) -> bool {
+pub(super) fn is_sign_in(answer: &Result<Value, CallError>) -> bool {
     matches!(answer, Err(CallError::Refused { code, .. }) if *code == AUTHENTICATION_REQUIRED)
 }
 

@@ -6,7 +6,9 @@ use agenthost_protocol::chat::Message;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 use serde_json::Value;
+use tokio::time::Instant;
 
+use super::heard::is_sign_in;
 use super::{Bridge, Link, Stage, Told};
 use crate::acp::chat::Knows;
 use crate::acp::mapper::ChatMapper;
@@ -44,8 +46,13 @@ impl Bridge {
     pub(super) async fn copied(
         &mut self,
         address: Uri,
+        by: Instant,
         answer: Result<Value, CallError>,
     ) -> Result<(), String> {
+        if !self.awaits(&address, by) {
+            self.close_unwanted(&answer);
+            return Ok(());
+        }
         let answer = answer.unwrap_or_default();
         let id = answer.get("sessionId").and_then(Value::as_str);
         if let Some(id) = id {
@@ -83,19 +90,27 @@ impl Bridge {
     pub(super) async fn taken_up(
         &mut self,
         address: Uri,
+        id: &str,
+        by: Instant,
         answer: Result<Value, CallError>,
     ) -> Result<(), String> {
-        let (Some(live), Some(chat)) = (&self.live, self.chats.get_mut(&address)) else {
+        let Some(live) = &self.live else {
             return Ok(());
         };
-        let replay = match std::mem::take(&mut chat.agent_session) {
-            Link::TakingUp(_, replay) => *replay,
+        let chat = self.chats.get_mut(&address);
+        let link = chat.map(|chat| &mut chat.agent_session);
+        let Some(link) = link.filter(|link| link.deadline() == Some(by)) else {
             // Nobody wants it any more.
-            other => {
-                chat.agent_session = other;
-                return Ok(());
-            }
+            live.close_session(id);
+            return Ok(());
         };
+        let Link::TakingUp(_, replay) = std::mem::take(link) else {
+            return Ok(());
+        };
+        let replay = *replay;
+        if answer.is_err() {
+            live.forget(id);
+        }
         let purpose = replay.purpose;
         let answer = match (answer, purpose) {
             (Ok(answer), _) => answer,
@@ -106,10 +121,20 @@ impl Bridge {
                     live.explain(&error)
                 ));
             }
+            (Err(error), Purpose::GoOn) if is_sign_in(&Err(error.clone())) => {
+                let reason = live.explain(&error);
+                if let Some(chat) = self.chats.get_mut(&address) {
+                    chat.noted = Some(replay.id);
+                }
+                self.events.send(AgentEvent::SignInNeeded).await?;
+                return self.fail_turn(&address, "authRequired", &reason).await;
+            }
             // It has forgotten it: a new one is told what was said.
             (Err(_), Purpose::GoOn) => return self.advance(&address).await,
         };
-        let before = chat.turn.as_ref().map(|turn| &turn.before);
+        let chat = self.chats.get(&address);
+        let turn = chat.and_then(|chat| chat.turn.as_ref());
+        let before = turn.map(|turn| &turn.before);
         if purpose == Purpose::GoOn && before.is_some_and(|before| !replay.fits(before)) {
             live.close_session(&replay.id);
             return self.advance(&address).await;
@@ -146,7 +171,7 @@ impl Bridge {
         if self.take_up(&chat, Purpose::Adopt) {
             return Ok(());
         }
-        Err("this agent can't take up a session again".to_owned())
+        Err("this agent can't take up a session again, or another session here has it".to_owned())
     }
 
     async fn adopt(&mut self, chat: &Uri, turns: Vec<Replayed>) -> Result<(), String> {

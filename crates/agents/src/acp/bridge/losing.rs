@@ -29,6 +29,7 @@ impl Bridge {
     /// next message starts it again.
     pub(super) async fn lose(&mut self, reason: &str) -> Result<(), String> {
         self.spare = Link::None;
+        self.abandoned.clear();
         self.services.terminals.forget();
         let chats: Vec<_> = self.chats.keys().cloned().collect();
         for address in chats {
@@ -74,7 +75,9 @@ impl Bridge {
         let stops = flights.filter_map(|flight| flight.stop_by);
         let links = self.chats.values().map(|chat| &chat.agent_session);
         let openings = links.chain([&self.spare]).filter_map(Link::deadline);
-        stops.chain(starting).chain(openings).min()
+        let abandoned = self.abandoned.iter().map(|prompt| prompt.stop_by);
+        let all = stops.chain(starting).chain(openings);
+        all.chain(abandoned).min()
     }
 
     /// The agent has taken too long for something.
@@ -98,7 +101,8 @@ impl Bridge {
             .chats
             .values()
             .filter_map(|chat| chat.in_flight.as_ref());
-        flights.any(|flight| flight.stop_by.is_some_and(|by| by <= now))
+        let abandoned = self.abandoned.iter().any(|prompt| prompt.stop_by <= now);
+        abandoned || flights.any(|flight| flight.stop_by.is_some_and(|by| by <= now))
     }
 
     /// Ends the agent, and leaves nothing of it.

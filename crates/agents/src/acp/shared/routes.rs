@@ -121,7 +121,7 @@ impl Routes {
         if let Ok(answer) = &answer {
             match &marked.call {
                 Call::Initialize => self.initialized = Some(answer.clone()),
-                Call::Open(_) | Call::Copy(_) => {
+                Call::Open(..) | Call::Copy(..) => {
                     let id = answer.get("sessionId").and_then(Value::as_str);
                     let id = id.unwrap_or_default();
                     if self.sessions.contains_key(id) {
