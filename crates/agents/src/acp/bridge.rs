@@ -4,6 +4,7 @@
 //! chat, and what waits for an answer. It waits for three things: what the host
 //! wants, what the agent sends, and the time when something is overdue.
 
+mod beginning;
 mod commands;
 mod heard;
 mod lasting;
@@ -321,6 +322,7 @@ fn set(live: &Live, session: &mut AgentSession, key: &str, value: &serde_json::V
     };
     session.unsettled += 1;
     session.settle_by = Some(Instant::now() + SETTLE);
+    session.options.ask(key, value);
     let call = Call::Set {
         agent_session: session.id.clone(),
         key: key.to_owned(),

@@ -33,6 +33,8 @@ struct Choice {
     way: Way,
     property: ConfigPropertySchema,
     value: Value,
+    /// What the agent was told last, until it answers.
+    asked: Option<Value>,
 }
 
 /// How the agent is told.
@@ -91,6 +93,7 @@ impl Options {
                 way,
                 property: select(title.to_owned(), None, values.collect()),
                 value: told.get(current).cloned().unwrap_or_default(),
+                asked: None,
             });
         }
         options
@@ -126,6 +129,20 @@ impl Options {
         self.set(MODE, &json!(mode));
     }
 
+    /// The agent was told of a choice.
+    pub(crate) fn ask(&mut self, key: &str, value: &Value) {
+        if let Some(choice) = self.0.iter_mut().find(|choice| choice.key == key) {
+            choice.asked = Some(value.clone());
+        }
+    }
+
+    /// The agent answered that, one way or the other.
+    pub(crate) fn settle(&mut self, key: &str, value: &Value) {
+        if let Some(choice) = self.0.iter_mut().find(|choice| choice.key == key) {
+            choice.asked.take_if(|asked| asked == value);
+        }
+    }
+
     /// Something was chosen.
     pub(crate) fn set(&mut self, key: &str, value: &Value) {
         if let Some(choice) = self.0.iter_mut().find(|choice| choice.key == key) {
@@ -145,7 +162,8 @@ impl Options {
         let listed = choice.property.r#enum.as_ref();
         // Of models, not all may be listed.
         let strange = listed.is_some_and(|listed| key != MODEL && !listed.contains(value));
-        if choice.value == *value || strange {
+        let last = choice.asked.as_ref().unwrap_or(&choice.value);
+        if last == value || strange {
             return None;
         }
         Some(match &choice.way {
@@ -261,6 +279,7 @@ fn choice(key: String, option: SessionConfigOption) -> Option<Choice> {
     Some(Choice {
         key,
         way: Way::Option(option.id.to_string()),
+        asked: None,
         property,
         value,
     })
