@@ -222,7 +222,8 @@ impl Bridge {
         chat.in_flight = Some(InFlight {
             turn: turn.id.clone(),
             stop_by: None,
-            knew: knows,
+            // Nothing is lost by a prompt that said nothing of before.
+            knew: notice.map_or(Knows::All, |_| knows),
         });
         let notices = [notice.map(str::to_owned), live.take_left_out()];
         let notices = notices.into_iter().flatten();

@@ -80,11 +80,13 @@ pub(crate) fn answer(message: &Map<String, Value>) -> Option<Value> {
     let code = code.filter(|code| i32::try_from(*code).is_ok());
     let words = error.get("message").and_then(Value::as_str);
     let words = words.or_else(|| error.as_str());
-    let error = json!({
-        "code": code.unwrap_or(NAMELESS),
-        "message": words.unwrap_or("it does not say what went wrong"),
-    });
-    Some(json!({"jsonrpc": "2.0", "id": id, "error": error}))
+    let mut mended = Map::new();
+    mended.insert("code".to_owned(), json!(code.unwrap_or(NAMELESS)));
+    let words = words.unwrap_or("it does not say what went wrong");
+    mended.insert("message".to_owned(), json!(words));
+    let data = error.get("data").cloned();
+    mended.extend(data.map(|data| ("data".to_owned(), data)));
+    Some(json!({"jsonrpc": "2.0", "id": id, "error": mended}))
 }
 
 #[cfg(test)]
@@ -128,6 +130,8 @@ mod tests {
             let answer: Value = serde_json::from_str(&read(&text).unwrap()).unwrap();
             assert_eq!(answer["error"], json!({"code": code, "message": message}));
         }
+        let told = read(r#"{"id":1,"error":{"code":-1,"message":"m","data":"why"}}"#);
+        assert!(told.unwrap().contains(r#""data":"why""#));
         assert_eq!(read(r#"{"id":1,"method":"a","params":{}}"#), None);
         assert_eq!(read(r#"{"level":"info","id":7}"#), None);
     }
