@@ -60,6 +60,7 @@ pub(crate) const KEYS: &[Key] = &[
         "writable_folders",
         "folders that clients may change, besides those of sessions",
     ),
+    key("shell", "shell of terminals, a path"),
     key("tls.certificate", "certificate for `listen`, a PEM file"),
     key("tls.key", "private key of the certificate, a PEM file"),
     key(
@@ -177,6 +178,7 @@ pub(crate) struct FileConfig {
     allowed_hosts: Vec<String>,
     readable_folders: Vec<PathBuf>,
     writable_folders: Vec<PathBuf>,
+    shell: Option<PathBuf>,
     tls: Option<Tls>,
     agents: Vec<AgentTable>,
     auto_agents: Option<bool>,
@@ -261,6 +263,7 @@ impl FileConfig {
                 config.roots.push(Root { uri, access });
             }
         }
+        config.shell.clone_from(&self.shell);
         config.tls = self.tls.as_ref().map(|tls| TlsFiles {
             certificate: tls.certificate.clone(),
             key: tls.key.clone(),

@@ -48,16 +48,12 @@ impl Host {
         error: Option<ErrorPart>,
         out: &mut Effects,
     ) {
-        if !self.is_running(chat, turn) {
-            return;
-        }
-        let failed = error.is_some();
-        self.close_turn(env, chat, turn, error, out);
-        if !failed {
+        if self.close_turn(env, chat, turn, error, out) {
             self.start_queued(env, chat, out);
         }
     }
 
+    /// Ends a turn if it runs. Says whether something else may begin.
     fn close_turn(
         &mut self,
         env: &Env,
@@ -65,7 +61,11 @@ impl Host {
         turn: &TurnId,
         error: Option<ErrorPart>,
         out: &mut Effects,
-    ) {
+    ) -> bool {
+        if !self.is_running(chat, turn) {
+            return false;
+        }
+        let failed = error.is_some();
         let duration = self.chat(chat).map_or(Millis(0), |chat| elapsed(env, chat));
         let (turn_id, meta) = (turn.clone(), None);
         let action = match error {
@@ -88,6 +88,7 @@ impl Host {
         self.sync_waiting_of(chat, out);
         self.end_workers(env, chat, out);
         self.mark_turn(chat, turn, Mark::After, out);
+        !failed
     }
 
     /// The agent says that a turn is over. What it did not take in while that
@@ -100,12 +101,7 @@ impl Host {
         error: Option<ErrorPart>,
         out: &mut Effects,
     ) {
-        if self.is_command(chat, turn) || !self.is_running(chat, turn) {
-            return;
-        }
-        let failed = error.is_some();
-        self.close_turn(env, chat, turn, error, out);
-        if !failed {
+        if !self.is_command(chat, turn) && self.close_turn(env, chat, turn, error, out) {
             self.start_unheard(env, chat, out);
             self.start_queued(env, chat, out);
         }

@@ -43,6 +43,8 @@ pub struct ServerConfig {
     pub limits: ServerLimits,
     /// Folders that clients may use, besides those of sessions.
     pub roots: Vec<Root>,
+    /// The shell of terminals; the user's own if nobody says.
+    pub shell: Option<PathBuf>,
     /// A record of what goes over the wire.
     pub wire_log: Option<WireLogConfig>,
 }
@@ -70,6 +72,7 @@ impl ServerConfig {
             retention: RETENTION,
             limits: ServerLimits::default(),
             roots: Vec::new(),
+            shell: None,
             wire_log: None,
         }
     }
@@ -107,6 +110,9 @@ pub struct ServerLimits {
     /// Most bytes that wait for one connection. A client that reads slower
     /// than this fills up is disconnected, and can resume.
     pub outbox_bytes: usize,
+    /// How long all others wait for a client that lags behind but reads. One on
+    /// this machine catches up in less.
+    pub patience: Duration,
     /// A connection that says nothing for so long, not even an answer to a
     /// ping, is gone.
     pub idle: Duration,
@@ -123,6 +129,7 @@ impl Default for ServerLimits {
             in_flight: 64,
             rate: 1_000,
             outbox_bytes: 8 * 1024 * 1024,
+            patience: Duration::from_millis(500),
             idle: Duration::from_secs(90),
             grace: Duration::from_secs(30),
         }

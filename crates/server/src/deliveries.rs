@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use agenthost_core::{ConnectionId, Recipient};
 use agenthost_protocol::action::ActionEnvelope;
@@ -13,14 +14,24 @@ use crate::delivery::{Delivery, SendError};
 use crate::outbox::{Closing, Outbox, Outgoing};
 
 /// The ways to all connections.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Deliveries {
     all: BTreeMap<ConnectionId, Delivery>,
     /// Connections for which something is held back, by when it has to go.
     held: BTreeSet<(Instant, ConnectionId)>,
+    /// How long everyone waits for one that lags behind.
+    patience: Duration,
 }
 
 impl Deliveries {
+    pub(crate) fn new(patience: Duration) -> Self {
+        Deliveries {
+            all: BTreeMap::new(),
+            held: BTreeSet::new(),
+            patience,
+        }
+    }
+
     pub(crate) fn insert(&mut self, connection: ConnectionId, outbox: Outbox) {
         self.all.insert(connection, Delivery::new(outbox));
     }
@@ -60,10 +71,11 @@ impl Deliveries {
     /// Until when agents should wait for clients that lag behind.
     pub(crate) fn pause(&mut self) -> Option<Instant> {
         let now = Instant::now();
+        let patience = self.patience;
         let pauses = self
             .all
             .values_mut()
-            .filter_map(|delivery| delivery.pause(now));
+            .filter_map(|delivery| delivery.pause(now, patience));
         pauses.max()
     }
 

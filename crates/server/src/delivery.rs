@@ -27,10 +27,6 @@ const STALLED: Duration = Duration::from_millis(50);
 /// So many messages are few.
 const FEW: usize = 8;
 
-/// How long the loop waits for a client that lags behind but reads. One on this
-/// machine catches up in less; one that does not costs nobody more than this.
-const LAGGING: Duration = Duration::from_millis(500);
-
 /// The way to a connection.
 #[derive(Debug)]
 pub(crate) struct Delivery {
@@ -123,8 +119,9 @@ impl Delivery {
     }
 
     /// Until when those who have much to say should wait for this connection
-    /// to read; `None` if they need not, or have waited long enough.
-    pub(crate) fn pause(&mut self, now: Instant) -> Option<Instant> {
+    /// to read; `None` if they need not, or have waited long enough: one that
+    /// does not catch up costs nobody more than `patience`.
+    pub(crate) fn pause(&mut self, now: Instant, patience: Duration) -> Option<Instant> {
         if !self.outbox.is_crowded() {
             self.crowded = None;
             return None;
@@ -140,11 +137,11 @@ impl Delivery {
         }
         // A few large messages are not taken in a moment, by anyone.
         let stalled = if self.outbox.messages() <= FEW {
-            LAGGING
+            patience
         } else {
             STALLED
         };
-        let until = (crowded.since + LAGGING).min(crowded.shrank + stalled);
+        let until = (crowded.since + patience).min(crowded.shrank + stalled);
         (now < until).then_some(until)
     }
 
@@ -193,6 +190,8 @@ mod tests {
 
     use super::*;
     use crate::outbox::{Outlet, Room, outbox};
+
+    const PATIENCE: Duration = Duration::from_millis(500);
 
     fn delta(seq: u64, channel: &str, content: &str) -> (Arc<ActionEnvelope>, Utf8Bytes) {
         let text = format!(
@@ -303,31 +302,31 @@ mod tests {
         let (outbox, mut outlet) = outbox(1_000, Room::default());
         let mut delivery = Delivery::new(outbox);
         let text = |length| Outgoing::Text("x".repeat(length).into());
-        assert_eq!(delivery.pause(Instant::now()), None);
+        assert_eq!(delivery.pause(Instant::now(), PATIENCE), None);
         for _ in 0..18 {
             delivery.send(text(50)).unwrap();
         }
         let start = Instant::now();
-        assert_eq!(delivery.pause(start), Some(start + STALLED));
+        assert_eq!(delivery.pause(start, PATIENCE), Some(start + STALLED));
         tokio::time::advance(STALLED).await;
-        assert_eq!(delivery.pause(Instant::now()), None);
+        assert_eq!(delivery.pause(Instant::now(), PATIENCE), None);
         // It reads a little at a time, and something new comes each time.
-        while Instant::now() < start + LAGGING {
+        while Instant::now() < start + PATIENCE {
             outlet.next().await.unwrap();
             delivery.send(text(50)).unwrap();
-            assert!(delivery.pause(Instant::now()).is_some());
+            assert!(delivery.pause(Instant::now(), PATIENCE).is_some());
             tokio::time::advance(STALLED / 2).await;
         }
         outlet.next().await.unwrap();
         delivery.send(text(50)).unwrap();
-        assert_eq!(delivery.pause(Instant::now()), None);
+        assert_eq!(delivery.pause(Instant::now(), PATIENCE), None);
         for _ in 0..10 {
             outlet.next().await.unwrap();
         }
-        assert_eq!(delivery.pause(Instant::now()), None);
+        assert_eq!(delivery.pause(Instant::now(), PATIENCE), None);
         for _ in 0..10 {
             delivery.send(text(50)).unwrap();
         }
-        assert!(delivery.pause(Instant::now()).is_some());
+        assert!(delivery.pause(Instant::now(), PATIENCE).is_some());
     }
 }

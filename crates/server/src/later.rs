@@ -51,6 +51,8 @@ pub(crate) struct Later {
     closing: JoinSet<()>,
     /// Where it is noted what runs in terminals.
     notes: Option<Arc<Path>>,
+    /// What runs in terminals of people.
+    shell: Shell,
     /// The way to the host for what happens by itself.
     inputs: mpsc::Sender<Input>,
 }
@@ -81,6 +83,7 @@ impl Later {
         contents: Arc<Contents>,
         surveys: Surveys,
         notes: &Path,
+        shell: Shell,
     ) -> Self {
         sweep(notes);
         Later {
@@ -94,6 +97,7 @@ impl Later {
             surveys,
             closing: JoinSet::new(),
             notes: Some(notes.into()),
+            shell,
             inputs,
         }
     }
@@ -236,7 +240,7 @@ impl Later {
             } => {
                 let start = TerminalStart {
                     program: match program {
-                        TerminalProgram::Shell => Program::Shell(Shell::default()),
+                        TerminalProgram::Shell => Program::Shell(self.shell.clone()),
                         TerminalProgram::Command(line) => Program::Command(line),
                     },
                     directory,

@@ -13,7 +13,7 @@ use agenthost_core::{Config, Host, SessionKey};
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::number::Millis;
 use agenthost_store::{Store, StoreError};
-use agenthost_workspace::{Contents, uri_of};
+use agenthost_workspace::{Contents, Shell, uri_of};
 use axum::serve::ListenerExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
@@ -316,7 +316,12 @@ fn driver(
     let contents = Contents::open(&path);
     let contents = contents.map_err(|source| ServeError::Content { path, source })?;
     let contents = Arc::new(contents);
-    let later = Later::new(to_agents.clone(), Arc::clone(&contents), surveys, &notes);
+    let shell = Shell {
+        path: config.shell.clone(),
+        ..Shell::default()
+    };
+    let inputs = to_agents.clone();
+    let later = Later::new(inputs, Arc::clone(&contents), surveys, &notes, shell);
     let mut agents = Agents::new(to_agents);
     agents.put_aside_in(Arc::clone(&contents));
     let mut schemas = BTreeMap::new();
@@ -371,7 +376,7 @@ fn driver(
         retention: config.retention,
         events,
         from_agents,
-        deliveries: Deliveries::default(),
+        deliveries: Deliveries::new(config.limits.patience),
         room: Room::default(),
         later,
         nonce: random(),

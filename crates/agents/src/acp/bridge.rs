@@ -130,6 +130,15 @@ impl Bridge {
         Ok(())
     }
 
+    /// Goes on with all turns that wait for the agent.
+    async fn advance_all(&mut self) -> Result<(), String> {
+        let chats: Vec<_> = self.chats.keys().cloned().collect();
+        for chat in chats {
+            self.advance(&chat).await?;
+        }
+        Ok(())
+    }
+
     /// Goes on with the turn of a chat, as far as that is possible now.
     async fn advance(&mut self, address: &Uri) -> Result<(), String> {
         let Some(chat) = self.chats.get_mut(address) else {
@@ -229,54 +238,64 @@ impl Bridge {
         let notices = notices.into_iter().flatten();
         let notices = notices.map(|notice| Told::Turn(TurnEvent::Notice(notice.into())));
         let notices = notices.collect();
-        self.tell(address, notices).await?;
+        self.tell(Some(address), notices).await?;
         self.make_remarks().await
     }
 
-    /// Tells the host what follows from what the agent sent about a chat.
-    async fn tell(&mut self, address: &Uri, told: Vec<Told>) -> Result<(), String> {
+    /// The agent session of a chat, or the spare one.
+    fn agent_session(&mut self, chat: Option<&Uri>) -> Option<&mut AgentSession> {
+        match chat {
+            Some(chat) => self.chats.get_mut(chat)?.agent_session.open(),
+            None => self.spare.open(),
+        }
+    }
+
+    /// Tells the host what follows from what the agent sent about a chat, or
+    /// about the spare session.
+    async fn tell(&mut self, of: Option<&Uri>, told: Vec<Told>) -> Result<(), String> {
         for told in told {
-            let Some(chat) = self.chats.get_mut(address) else {
-                return Ok(());
-            };
-            match told {
-                Told::Keep(kept) => {
-                    if let Err(error) = self.events.keep(kept.name, kept.bytes).await
-                        && let Some(turn) = &mut chat.turn
-                    {
+            match (told, of) {
+                (Told::Commands(commands), _) => {
+                    self.events.send(AgentEvent::Commands { commands }).await?;
+                }
+                (Told::Options(listed), _) => {
+                    if let Some(session) = self.agent_session(of) {
+                        session.options.replace(&listed);
+                    }
+                    self.tell_options(of).await?;
+                }
+                (Told::Mode(mode), _) => {
+                    if let Some(session) = self.agent_session(of) {
+                        session.options.set_mode(&mode);
+                    }
+                    self.tell_options(of).await?;
+                }
+                (Told::Keep(kept), Some(address)) => {
+                    if let Err(error) = self.events.keep(kept.name, kept.bytes).await {
                         let lost = format!("What a file holds is lost: {error}");
-                        let lost = TurnEvent::Notice(lost.into());
-                        self.events.say(address, &mut turn.mapper, lost).await?;
+                        self.say(address, TurnEvent::Notice(lost.into())).await?;
                     }
                 }
-                Told::Turn(event) => {
-                    if let Some(turn) = &mut chat.turn {
-                        self.events.say(address, &mut turn.mapper, event).await?;
-                    }
-                }
-                Told::Title(title) => {
+                (Told::Turn(event), Some(address)) => self.say(address, event).await?,
+                (Told::Title(title), Some(address)) => {
                     let chat = address.clone();
                     self.events.send(AgentEvent::Titled { chat, title }).await?;
                 }
-                Told::Commands(commands) => {
-                    self.events.send(AgentEvent::Commands { commands }).await?;
-                }
-                Told::Options(listed) => {
-                    if let Some(session) = chat.agent_session.open() {
-                        session.options.replace(&listed);
-                    }
-                    self.tell_options(Some(address)).await?;
-                }
-                Told::Mode(mode) => {
-                    if let Some(session) = chat.agent_session.open() {
-                        session.options.set_mode(&mode);
-                    }
-                    self.tell_options(Some(address)).await?;
-                }
-                Told::Terminal(terminal, told) => {
+                (Told::Terminal(terminal, told), Some(address)) => {
                     self.tell_terminal(address, terminal, told).await?;
                 }
+                // Nothing was said in the spare one yet.
+                (Told::Keep(_) | Told::Turn(_) | Told::Title(_) | Told::Terminal(..), None) => {}
             }
+        }
+        Ok(())
+    }
+
+    /// Something happened in the turn of a chat, if it has one.
+    async fn say(&mut self, chat: &Uri, event: TurnEvent) -> Result<(), String> {
+        let turn = self.chats.get_mut(chat).and_then(|chat| chat.turn.as_mut());
+        if let Some(turn) = turn {
+            self.events.say(chat, &mut turn.mapper, event).await?;
         }
         Ok(())
     }
@@ -284,19 +303,15 @@ impl Bridge {
     /// Tells the host what can be chosen and what is, in the session of a chat
     /// or in the spare one; once the agent has answered what it was told.
     async fn tell_options(&mut self, chat: Option<&Uri>) -> Result<(), String> {
-        let link = match chat {
-            Some(chat) => self.chats.get_mut(chat).map(|chat| &mut chat.agent_session),
-            None => Some(&mut self.spare),
-        };
-        let Some(session) = link.and_then(Link::open) else {
+        let unset = self.values.is_empty();
+        let Some(session) = self.agent_session(chat) else {
             return Ok(());
         };
-        let nothing = session.options.is_empty() && self.values.is_empty();
-        if session.unsettled > 0 || nothing {
+        if session.unsettled > 0 || session.options.is_empty() && unset {
             return Ok(());
         }
-        self.values = session.options.values();
-        let mut schema = session.options.schema();
+        let (values, mut schema) = (session.options.values(), session.options.schema());
+        self.values = values;
         let forbidden = self.agent.profile.rule().mark(&mut schema);
         self.remarks.look(&forbidden, &self.values);
         if let Some(forbids) = self.remarks.news(forbidden) {

@@ -80,8 +80,12 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         while let Some(bytes) = self.line().await? {
             // What is not UTF-8 is shown as such; the rest is still good.
             let text = String::from_utf8_lossy(&bytes);
-            match read(text.trim_start_matches('\u{feff}').trim()) {
-                Some(line) => return Ok(Some(self.join(line))),
+            let written = text.trim_start_matches('\u{feff}').trim();
+            if let Some(chunk) = Chunk::read(written) {
+                return Ok(Some(self.join(chunk, written)));
+            }
+            match read(written) {
+                Some(line) => return Ok(Some(line)),
                 None => {
                     self.noise.push(text.as_bytes());
                     self.noise.push(b"\n");
@@ -91,15 +95,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Ok(None)
     }
 
-    /// The same message, with the pieces of text that go on with it and are
-    /// there already.
-    fn join(&mut self, line: Line) -> Line {
-        if !self.from.buffer().contains(&b'\n') {
-            return line;
-        }
-        let Some(mut chunk) = Chunk::read(&line.text) else {
-            return line;
-        };
+    /// A piece of text, with those that go on with it and are there already.
+    fn join(&mut self, mut chunk: Chunk<'_>, written: &str) -> Line {
         let mut joined = 0;
         let mut rest = self.from.buffer();
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
@@ -115,14 +112,13 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             0 => None,
             _ => chunk.write(),
         };
-        match text {
-            Some(text) => {
-                self.from.consume(joined);
-                let method = Some(UPDATE.to_owned());
-                let kind = Kind::News;
-                Line { text, method, kind }
-            }
-            None => line,
+        if text.is_some() {
+            self.from.consume(joined);
+        }
+        Line {
+            text: text.unwrap_or_else(|| written.to_owned()),
+            method: Some(UPDATE.to_owned()),
+            kind: Kind::News,
         }
     }
 
@@ -156,13 +152,6 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
 fn read(text: &str) -> Option<Line> {
     if !text.starts_with('{') {
         return None;
-    }
-    if Chunk::read(text).is_some() {
-        return Some(Line {
-            text: text.to_owned(),
-            method: Some(UPDATE.to_owned()),
-            kind: Kind::News,
-        });
     }
     let text = mending::whole_characters(text);
     let message: Map<String, Value> = serde_json::from_str(&text).ok()?;

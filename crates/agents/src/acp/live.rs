@@ -51,8 +51,8 @@ pub(crate) enum Call {
         /// What was chosen.
         value: Value,
     },
-    /// Something whose answer nobody needs.
-    Close,
+    /// Anything else. Whoever needs the answer waits for it alone.
+    Other,
 }
 
 /// An agent that runs.
@@ -89,12 +89,12 @@ pub(crate) enum Phase {
 /// What an agent can do that not all can.
 #[derive(Debug, Clone, Copy, Default)]
 struct Can {
-    close: Option<()>,
-    delete: Option<()>,
-    directories: Option<()>,
-    fork: Option<()>,
-    load: Option<()>,
-    resume: Option<()>,
+    close: bool,
+    delete: bool,
+    directories: bool,
+    fork: bool,
+    load: bool,
+    resume: bool,
 }
 
 impl Live {
@@ -156,19 +156,18 @@ impl Live {
         if version != Some(1) {
             return Err("it speaks another version of the protocol".to_owned());
         }
+        let able = answer.pointer("/agentCapabilities/sessionCapabilities");
         let can = |key: &str| {
-            let place = answer.pointer("/agentCapabilities/sessionCapabilities")?;
-            place.get(key).filter(|can| !can.is_null()).map(drop)
+            let ability = able.and_then(|able| able.get(key));
+            ability.is_some_and(|ability| !ability.is_null())
         };
+        let load = answer.pointer("/agentCapabilities/loadSession");
         self.can = Can {
             close: can("close"),
             delete: can("delete"),
             directories: can("additionalDirectories"),
             fork: can("fork"),
-            load: answer
-                .pointer("/agentCapabilities/loadSession")
-                .filter(|load| load.as_bool() == Some(true))
-                .map(drop),
+            load: load.and_then(Value::as_bool) == Some(true),
             resume: can("resume"),
         };
         self.senses = Senses::read(answer);
@@ -196,10 +195,10 @@ impl Live {
         purpose: Purpose,
         folders: &[PathBuf],
     ) -> Option<Instant> {
-        let method = match (self.can.resume, self.can.load, purpose) {
-            (Some(()), _, Purpose::GoOn) => "session/resume",
-            (_, Some(()), _) => "session/load",
-            (_, None, _) => return None,
+        let method = match purpose {
+            Purpose::GoOn if self.can.resume => "session/resume",
+            Purpose::GoOn | Purpose::Adopt if self.can.load => "session/load",
+            Purpose::GoOn | Purpose::Adopt => return None,
         };
         let mut params = self.surroundings(folders);
         params.insert("sessionId".to_owned(), json!(id));
@@ -215,7 +214,9 @@ impl Live {
     /// Asks for a session that knows what another knows, and says until when
     /// that has to be there; `None` if it can't.
     pub(crate) fn copy(&self, chat: &Uri, id: &str, folders: &[PathBuf]) -> Option<Instant> {
-        self.can.fork?;
+        if !self.can.fork {
+            return None;
+        }
         let mut params = self.surroundings(folders);
         params.insert("sessionId".to_owned(), json!(id));
         let by = patience();
@@ -226,7 +227,7 @@ impl Live {
 
     /// Whether a session can be taken up again, by its name.
     pub(crate) fn can_take_up(&self) -> bool {
-        self.can.resume.or(self.can.load).is_some()
+        self.can.resume || self.can.load
     }
 
     /// What every session has around it.
@@ -236,7 +237,7 @@ impl Live {
         params.insert("cwd".to_owned(), json!(folders.next()));
         params.insert("mcpServers".to_owned(), json!(self.mcp.servers));
         let more: Vec<_> = folders.collect();
-        if self.can.directories.is_some() && !more.is_empty() {
+        if self.can.directories && !more.is_empty() {
             params.insert("additionalDirectories".to_owned(), json!(more));
         }
         params
@@ -250,17 +251,17 @@ impl Live {
     /// Lets go of a session.
     pub(crate) fn close_session(&self, id: &str) {
         self.line.release(id);
-        if self.can.close.is_some() {
+        if self.can.close {
             let params = json!({"sessionId": id});
-            self.line.call(Call::Close, "session/close", &params);
+            self.line.call(Call::Other, "session/close", &params);
         }
     }
 
     /// Has a session forgotten that was only for trying.
     pub(crate) fn delete_session(&self, id: &str) {
-        if self.can.delete.is_some() {
+        if self.can.delete {
             let params = json!({"sessionId": id});
-            self.line.call(Call::Close, "session/delete", &params);
+            self.line.call(Call::Other, "session/delete", &params);
         }
     }
 

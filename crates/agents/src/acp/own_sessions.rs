@@ -48,7 +48,7 @@ async fn list(live: &mut Live, folder: &Path) -> Result<Vec<OwnSession>, String>
             None => json!({"cwd": folder}),
             Some(cursor) => json!({"cwd": folder, "cursor": cursor}),
         };
-        live.call(Call::Close, "session/list", &params);
+        live.call(Call::Other, "session/list", &params);
         let page = answer(live, STEP).await?;
         let page = page.map_err(|error| live.explain(&error))?;
         let listed = page.get("sessions").and_then(Value::as_array);

@@ -171,7 +171,7 @@ async fn authenticate(live: &mut Live, method: &str) -> Result<(), String> {
         None => return Err(format!("the agent has no method `{method}` to sign in")),
     }
     let params = json!({"methodId": method});
-    live.call(Call::Close, "authenticate", &params);
+    live.call(Call::Other, "authenticate", &params);
     let answered = answer(live, SIGN_IN).await?;
     answered.map(drop).map_err(|error| error.to_string())
 }

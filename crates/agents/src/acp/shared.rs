@@ -219,7 +219,7 @@ impl Line {
         for session in own.keys() {
             let params = json!({"sessionId": session});
             shared.connection.tell("session/cancel", &params);
-            let (line, call) = (self.id, Call::Close);
+            let (line, call) = (self.id, Call::Other);
             let marked = Marked { line, call };
             shared.connection.call(marked, "session/close", &params);
         }

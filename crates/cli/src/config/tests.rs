@@ -37,6 +37,7 @@ fn every_key_is_applied() {
         allowed_hosts = ["box.lan:8123"]
         readable_folders = ["/usr/share/doc"]
         writable_folders = ["/srv/notes"]
+        shell = "/bin/zsh"
         tls = { certificate = "/c.pem", key = "/k.pem" }
         auto_agents = false
         default_agent = "other"
@@ -96,6 +97,7 @@ fn every_key_is_applied() {
     assert_eq!(config.allowed_hosts, ["box.lan:8123"]);
     let roots: Vec<_> = config.roots.iter().map(|root| root.uri.as_str()).collect();
     assert_eq!(roots, ["file:///usr/share/doc", "file:///srv/notes"]);
+    assert_eq!(config.shell.as_deref(), Some(Path::new("/bin/zsh")));
     assert_eq!(config.tls.unwrap().key, Path::new("/k.pem"));
     let limits = config.limits;
     assert_eq!(

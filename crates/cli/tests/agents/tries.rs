@@ -181,17 +181,22 @@ async fn written(talk: &mut Talk) -> Told<String> {
     ))
 }
 
-async fn cancelled_in_stream(talk: &mut Talk) -> Told<String> {
-    let turn = talk.say("slow: 600").await?;
-    talk.until(ticks).await?;
-    talk.cancel(&turn).await?;
-    let turn = talk.finish(&turn, Decide::Deny).await?;
+/// Cancels a turn, and says what becomes of the next.
+async fn cancel(talk: &mut Talk, turn: &str) -> Told<String> {
+    talk.cancel(turn).await?;
+    let turn = talk.finish(turn, Decide::Deny).await?;
     expect(
         turn.json["state"] == "cancelled",
         "the turn is",
         &turn.json["state"].to_string(),
     )?;
-    let after = goes_on(talk).await?;
+    goes_on(talk).await
+}
+
+async fn cancelled_in_stream(talk: &mut Talk) -> Told<String> {
+    let turn = talk.say("slow: 600").await?;
+    talk.until(ticks).await?;
+    let after = cancel(talk, &turn).await?;
     Ok(format!("the turn is cancelled; {after}"))
 }
 
@@ -201,14 +206,7 @@ async fn cancelled_on_question(talk: &mut Talk) -> Told<String> {
     let asks =
         |action: &Value| action["type"] == "chat/toolCallReady" && action["confirmed"].is_null();
     talk.until(asks).await?;
-    talk.cancel(&turn).await?;
-    let turn = talk.finish(&turn, Decide::Deny).await?;
-    expect(
-        turn.json["state"] == "cancelled",
-        "the turn is",
-        &turn.json["state"].to_string(),
-    )?;
-    let after = goes_on(talk).await?;
+    let after = cancel(talk, &turn).await?;
     expect(
         !talk.folder.join("never.txt").exists(),
         "the command ran",

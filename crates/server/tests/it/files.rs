@@ -1,6 +1,7 @@
 //! Files over the protocol: what is in the folder of a session, and nothing
 //! else.
 
+use agenthost_server::{ServerConfig, serve};
 use serde_json::{Value, json};
 
 use crate::raw::Raw;
@@ -157,7 +158,10 @@ async fn a_folder_is_watched() {
 async fn a_terminal_is_typed_into() {
     let directory = tempfile::tempdir().unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let server = start(directory.path()).await;
+    let mut config = ServerConfig::new(directory.path());
+    // One that reads none of the files of whoever runs this.
+    config.shell = Some("/bin/sh".into());
+    let server = serve(config).await.unwrap();
     let mut raw = Raw::connect(&server).await;
     let uri = format!("file://{}", folder.path().display());
     join(&mut raw, &uri).await;

@@ -41,11 +41,7 @@ impl Bridge {
             }
             return Ok(());
         }
-        let waiting: Vec<_> = self.chats.keys().cloned().collect();
-        for chat in waiting {
-            self.advance(&chat).await?;
-        }
-        Ok(())
+        self.advance_all().await
     }
 
     /// A session of the agent's own is there, or can't be.

@@ -80,7 +80,7 @@ impl Bridge {
                 match running.decide(&call, &decision) {
                     Some(Verdict::Allowed) => {
                         let told = session.mapper.approved(&call);
-                        self.tell(&chat, told).await
+                        self.tell(Some(&chat), told).await
                     }
                     Some(Verdict::Denied) => {
                         session.mapper.refused(&call);

@@ -5,7 +5,7 @@ use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 use serde_json::Value;
 
-use super::{Abandoned, Bridge, Call, Incoming, Link, Told};
+use super::{Abandoned, Bridge, Call, Incoming, Link};
 use crate::acp::chat::cancelled;
 use crate::acp::replay::Replay;
 use crate::acp::wire::{AUTHENTICATION_REQUIRED, CallError, Object, Reply};
@@ -14,6 +14,16 @@ use crate::acp::wire::{AUTHENTICATION_REQUIRED, CallError, Object, Reply};
 pub(super) enum Owner {
     Chat(Uri),
     Spare,
+}
+
+impl Owner {
+    /// The chat that has it; `None` if it is the spare one.
+    fn chat(&self) -> Option<&Uri> {
+        match self {
+            Owner::Chat(chat) => Some(chat),
+            Owner::Spare => None,
+        }
+    }
 }
 
 impl Bridge {
@@ -50,40 +60,12 @@ impl Bridge {
     }
 
     pub(super) async fn apply(&mut self, owner: &Owner, update: &Value) -> Result<(), String> {
-        let link = match owner {
-            Owner::Chat(chat) => self.chats.get_mut(chat).map(|chat| &mut chat.agent_session),
-            Owner::Spare => Some(&mut self.spare),
-        };
-        let Some(session) = link.and_then(Link::open) else {
+        let chat = owner.chat();
+        let Some(session) = self.agent_session(chat) else {
             return Ok(());
         };
         let told = session.mapper.update(update);
-        let chat = match owner {
-            Owner::Chat(chat) => return self.tell(chat, told).await,
-            Owner::Spare => None,
-        };
-        for told in told {
-            match told {
-                Told::Commands(commands) => {
-                    self.events.send(AgentEvent::Commands { commands }).await?;
-                }
-                Told::Options(listed) => {
-                    if let Some(session) = self.spare.open() {
-                        session.options.replace(&listed);
-                    }
-                    self.tell_options(chat).await?;
-                }
-                Told::Mode(mode) => {
-                    if let Some(session) = self.spare.open() {
-                        session.options.set_mode(&mode);
-                    }
-                    self.tell_options(chat).await?;
-                }
-                // Nothing was said in it yet.
-                Told::Keep(_) | Told::Turn(_) | Told::Title(_) | Told::Terminal(..) => {}
-            }
-        }
-        Ok(())
+        self.tell(chat, told).await
     }
 
     async fn permission(&mut self, params: &Object, reply: Reply) -> Result<(), String> {
@@ -100,7 +82,7 @@ impl Bridge {
         match asked {
             Some(((permission, told), turn)) => {
                 turn.ask_permission(permission, reply);
-                self.tell(&address, told).await
+                self.tell(Some(&address), told).await
             }
             None => {
                 reply.send(&cancelled());
@@ -122,7 +104,7 @@ impl Bridge {
         match (asked, address) {
             (Some(((id, form, told), turn)), Some(address)) => {
                 turn.ask_question(id, form, reply);
-                self.tell(&address, vec![told]).await
+                self.tell(Some(&address), vec![told]).await
             }
             // There is no turn that it could be asked in.
             _ => {
@@ -152,7 +134,7 @@ impl Bridge {
                 key,
                 value,
             } => self.was_set(&agent_session, &key, &value, answer).await,
-            Call::Close => Ok(()),
+            Call::Other => Ok(()),
         }
     }
 
@@ -185,7 +167,7 @@ impl Bridge {
         let running = chat.turn.as_ref().is_some_and(|turn| turn.id == *id);
         if let (true, Some(session)) = (running, chat.agent_session.open()) {
             let (told, error) = session.mapper.answered(answer);
-            self.tell(address, told).await?;
+            self.tell(Some(address), told).await?;
             let turn = self
                 .chats
                 .get_mut(address)
@@ -208,11 +190,7 @@ impl Bridge {
         let Some(owner) = self.owner(id) else {
             return Ok(());
         };
-        let link = match &owner {
-            Owner::Chat(chat) => self.chats.get_mut(chat).map(|chat| &mut chat.agent_session),
-            Owner::Spare => Some(&mut self.spare),
-        };
-        let Some(session) = link.and_then(Link::open) else {
+        let Some(session) = self.agent_session(owner.chat()) else {
             return Ok(());
         };
         session.unsettled = session.unsettled.saturating_sub(1);

@@ -150,7 +150,7 @@ impl Bridge {
         };
         self.session_began(Some(address.clone()), id, &answer, knows)
             .await?;
-        self.tell(&address, about).await?;
+        self.tell(Some(&address), about).await?;
         if purpose == Purpose::Adopt {
             self.forget_wish().await?;
             self.ready().await?;
@@ -224,11 +224,7 @@ impl Bridge {
         self.stage = Stage::Open;
         let tools = Vec::new();
         self.events.send(AgentEvent::Opened { tools }).await?;
-        let waiting: Vec<_> = self.chats.keys().cloned().collect();
-        for chat in waiting {
-            self.advance(&chat).await?;
-        }
-        Ok(())
+        self.advance_all().await
     }
 
     /// Has the host remember which session of the agent a chat has, if that is

@@ -56,11 +56,7 @@ impl Bridge {
         if self.stage == Stage::Opening {
             return Err(reason.to_owned());
         }
-        let waiting: Vec<_> = self.chats.keys().cloned().collect();
-        for address in waiting {
-            Box::pin(self.advance(&address)).await?;
-        }
-        Ok(())
+        Box::pin(self.advance_all()).await
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {

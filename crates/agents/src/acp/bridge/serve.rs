@@ -218,7 +218,7 @@ impl Bridge {
             return Ok(());
         };
         let told = session.mapper.scene.close();
-        self.tell(chat, told).await
+        self.tell(Some(chat), told).await
     }
 
     /// Ends all that runs for the agent, and says how it ended.

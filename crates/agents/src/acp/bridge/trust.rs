@@ -91,6 +91,6 @@ impl Bridge {
             Told::Turn(notice)
         });
         let notices = notices.collect();
-        Box::pin(self.tell(&address, notices)).await
+        Box::pin(self.tell(Some(&address), notices)).await
     }
 }
