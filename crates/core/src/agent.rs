@@ -21,7 +21,9 @@ use agenthost_protocol::wire::Object;
 
 pub use event::{AdoptedTurn, AgentEvent, ForbiddenValue, SlashCommand, Worker};
 
+use crate::customizing::Prepared;
 use crate::terminals::TerminalCommand;
+use crate::tool_servers::ServerTool;
 
 /// What the host asks of an agent.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +61,8 @@ pub enum AgentCommand {
         /// The turns before it, for an agent that was not there; of a long
         /// chat, the last ones.
         before: List<Turn>,
+        /// What customizations have to add.
+        prepared: Prepared,
     },
     /// Go on with a turn that failed.
     Resume {
@@ -165,6 +169,12 @@ pub enum AgentCommand {
         /// The last turn to remember.
         last: Option<TurnId>,
     },
+    /// Tools of servers that it can use: all of them. It gets them in other
+    /// ways; this is to know them again.
+    ServerTools {
+        /// The tools.
+        tools: Vec<ServerTool>,
+    },
     /// Stop working for the session.
     Close,
 }
@@ -189,6 +199,7 @@ impl AgentCommand {
             | AgentCommand::Configure { .. }
             | AgentCommand::Directories { .. }
             | AgentCommand::ClientTools { .. }
+            | AgentCommand::ServerTools { .. }
             | AgentCommand::Close => None,
         }
     }

@@ -29,9 +29,11 @@ use crate::changes::ChangeErrand;
 use crate::clients::ClientRecord;
 use crate::completions::FileSearch;
 use crate::contents::KeptText;
+use crate::customizing::CustomizationErrand;
 use crate::files::FileErrand;
 use crate::input::{ConnectionId, Input};
 use crate::terminals::TerminalCommand;
+use crate::tool_servers::ToolErrand;
 use crate::watches::WatchErrand;
 
 /// What a step wants done.
@@ -214,6 +216,12 @@ pub enum Effect {
     },
     /// Look for files, and send `Input::FilesFound`.
     FindFiles(Box<FileSearch>),
+    /// Find out about customizations; what is found comes as
+    /// `Input::Customized`.
+    Customize(Box<CustomizationErrand>),
+    /// Do something with servers of tools; what happens comes as
+    /// `Input::Tools`.
+    Tools(Box<ToolErrand>),
 }
 
 /// Where a turn is that changes files.

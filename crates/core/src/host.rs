@@ -278,6 +278,8 @@ impl Host {
             Input::StillUngranted { connection, id } => {
                 self.refuse_request(connection, &id, out);
             }
+            Input::Customized { session, event } => self.customized(env, &session, event, out),
+            Input::Tools { session, event } => self.tools_told(env, &session, event, out),
             Input::Watching { errand, begun } => self.watching(*errand, begun, out),
             Input::FilesChanged { channel, changes } => {
                 self.files_changed(&channel, changes, out);

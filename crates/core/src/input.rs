@@ -15,10 +15,12 @@ use crate::authentication::TokenPlace;
 use crate::changes::{ChangeOperation, Comparison, Mark, Marked, Operated, Worktree};
 use crate::clients::Principal;
 use crate::completions::{FileSearch, FoundFile};
+use crate::customizing::CustomizationEvent;
 use crate::effect::Answer;
 use crate::questions::RawAnswer;
 use crate::refusal::Failure;
 use crate::terminal_output::TerminalEvent;
+use crate::tool_servers::ToolEvent;
 use crate::watches::WatchErrand;
 
 /// One connection of one client.
@@ -144,6 +146,20 @@ pub enum Input {
         connection: ConnectionId,
         /// What has to be answered.
         id: RequestId,
+    },
+    /// Something is known about the customizations of a session.
+    Customized {
+        /// The session.
+        session: Uri,
+        /// What.
+        event: CustomizationEvent,
+    },
+    /// Something happened to the servers of tools of a session.
+    Tools {
+        /// The session.
+        session: Uri,
+        /// What.
+        event: ToolEvent,
     },
     /// A watch has begun, or could not.
     Watching {

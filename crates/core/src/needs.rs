@@ -123,7 +123,9 @@ impl Host {
                 let channels = chats.into_iter().chain([session.clone()]);
                 (channels.collect(), Extent::Tail)
             }
-            Input::WorktreeMade { session, .. } => (vec![session.clone()], Extent::Tail),
+            Input::WorktreeMade { session, .. }
+            | Input::Customized { session, .. }
+            | Input::Tools { session, .. } => (vec![session.clone()], Extent::Tail),
             Input::Compared { channel, .. } => (vec![channel.clone()], Extent::Tail),
             Input::Operated { wanted, .. } => (vec![wanted.channel.clone()], Extent::Tail),
             Input::Started

@@ -17,6 +17,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::agent::{AgentCommand, Attached};
 use crate::clients::Presence;
+use crate::customizing::Prepared;
 use crate::effect::Effects;
 use crate::host::Host;
 use crate::input::ConnectionId;
@@ -198,6 +199,7 @@ impl Host {
             turn: reading.turn,
             message: reading.message,
             before: before.unwrap_or_default(),
+            prepared: Prepared::default(),
         };
         self.command(chat, prompt, out);
         self.steer(chat, out);

@@ -37,8 +37,20 @@ const LAYERS: &[Layer] = &[
         tests: &[],
     },
     Layer {
+        name: "customizations",
+        uses: &["protocol", "core", "workspace"],
+        tests: &["testkit"],
+    },
+    Layer {
         name: "server",
-        uses: &["protocol", "core", "store", "workspace", "agents"],
+        uses: &[
+            "protocol",
+            "core",
+            "store",
+            "workspace",
+            "agents",
+            "customizations",
+        ],
         tests: &["testkit"],
     },
     Layer {

@@ -253,7 +253,8 @@ impl Turn {
                     | AgentCommand::Attached { .. }
                     | AgentCommand::Configure { .. }
                     | AgentCommand::Directories { .. }
-                    | AgentCommand::ClientTools { .. },
+                    | AgentCommand::ClientTools { .. }
+                    | AgentCommand::ServerTools { .. },
                 ) => {}
             }
         }

@@ -315,6 +315,7 @@ async fn attachments_are_shown_as_the_agent_can_see_them() {
             turn: TurnId::from("t1"),
             message: Arc::new(wire::from_str::<Message>(&message.to_string()).unwrap()),
             before: List::new(),
+            prepared: Default::default(),
         });
         let said = ended(&mut bench, "t1").await;
         let text: String = serde_json::from_str(said[0].strip_prefix("text ").unwrap()).unwrap();
@@ -374,6 +375,7 @@ async fn each_chat_has_an_agent_session() {
         turn: TurnId::from("t2"),
         message: Arc::new(Message::of_user("say two")),
         before: List::new(),
+        prepared: Default::default(),
     });
     assert_eq!(ended(&mut bench, "t2").await, ["text \"two\"", "end t2"]);
     bench.command(AgentCommand::CloseChat {

@@ -315,6 +315,7 @@ async fn two_run_at_once_and_belong_to_their_session() {
         turn: TurnId::from("t2"),
         message: Arc::new(Message::of_user(OUTPUT)),
         before: Default::default(),
+        prepared: Default::default(),
     });
     let said = ended(&mut bench, "t2").await;
     let answer = &answers(&said)[0];

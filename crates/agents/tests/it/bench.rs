@@ -70,6 +70,7 @@ impl Bench {
             turn: TurnId::from(turn),
             message: Arc::new(Message::of_user(text)),
             before: List::new(),
+            prepared: Default::default(),
         });
     }
 

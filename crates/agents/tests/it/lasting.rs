@@ -56,6 +56,7 @@ fn prompt(bench: &mut Bench, chat: &Uri, turn: &str, text: &str, before: &[(&str
         turn: TurnId::from(turn),
         message: Arc::new(Message::of_user(text)),
         before: before.collect::<List<_>>(),
+        prepared: Default::default(),
     });
 }
 

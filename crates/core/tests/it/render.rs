@@ -138,6 +138,8 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                     .collect();
                 format!("files in [{}]", roots.join(", "))
             }
+            Effect::Customize(errand) => format!("{errand:?}"),
+            Effect::Tools(errand) => format!("{errand:?}"),
             Effect::FindFiles(search) => {
                 let names: Vec<_> = search.directories.iter().map(Uri::as_str).collect();
                 format!("find {:?} in [{}]", search.query, names.join(", "))
@@ -422,6 +424,10 @@ fn render_command(command: &AgentCommand) -> String {
         AgentCommand::CloseChat { chat } => format!("close chat {}", short(chat)),
         AgentCommand::ToolCompleted { call, result, .. } => {
             format!("completed {call} {}", result.success)
+        }
+        AgentCommand::ServerTools { tools } => {
+            let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
+            format!("server tools [{}]", names.join(", "))
         }
         AgentCommand::ClientTools { tools } => {
             let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();

@@ -333,6 +333,7 @@ impl World {
             Effect::Close { connection } => {
                 self.clients.get_mut(connection).unwrap().closed = true;
             }
+            Effect::Customize(_) | Effect::Tools(_) => {}
             Effect::FindFiles(search) => self.searches.push_back(search.clone()),
             Effect::UseFiles(errand) => self.errands.push_back(errand.clone()),
             // What agents do with tokens is theirs.

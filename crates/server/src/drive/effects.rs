@@ -96,6 +96,7 @@ impl Driver {
             Effect::Watch(errand) => self.later.watch(errand),
             Effect::Unwatch { channel } => self.later.unwatch(&channel),
             Effect::UseFiles(errand) => return Ok(self.later.use_files(errand)),
+            Effect::Customize(_) | Effect::Tools(_) => {}
             Effect::FindFiles(search) => return Ok(self.later.find(search)),
             Effect::Later { after, input } => self.later.after(after, *input),
         }

@@ -48,6 +48,7 @@ impl Bridge {
                 turn,
                 message,
                 before,
+                prepared: _,
             } => {
                 let place = self.chats.entry(chat.clone()).or_default();
                 place.resources.for_turn(&turn);
@@ -149,6 +150,7 @@ impl Bridge {
             // what it is not told of, stays.
             AgentCommand::ToolCompleted { .. }
             | AgentCommand::ClientTools { .. }
+            | AgentCommand::ServerTools { .. }
             | AgentCommand::Steer { .. }
             | AgentCommand::Close => Ok(()),
         }

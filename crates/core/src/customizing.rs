@@ -1,0 +1,199 @@
+//! What is asked of whoever reads customizations, and what comes back.
+//!
+//! Files, programs and what they say stay there: the host gets to know what
+//! clients may see, and what a turn needs (CUS-19).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use agenthost_protocol::common::ModelSelection;
+use agenthost_protocol::ids::{ClientId, CustomizationId, ProviderId, TurnId};
+use agenthost_protocol::resource::{ResourceListResult, ResourceReadResult};
+use agenthost_protocol::session::{ClientPluginCustomization, Customization};
+use agenthost_protocol::uri::Uri;
+
+use crate::agent::SlashCommand;
+
+/// What the host wants to know about customizations.
+#[derive(Debug, Clone)]
+pub enum CustomizationErrand {
+    /// Find out what a session has, and go on telling until it is forgotten.
+    /// Asked again, it replaces what was asked before.
+    Follow {
+        /// The session.
+        session: Uri,
+        /// Its agent.
+        provider: ProviderId,
+        /// Its folders, the primary one first.
+        directories: Vec<Uri>,
+    },
+    /// Nobody needs to know about a session any more.
+    Forget {
+        /// The session.
+        session: Uri,
+    },
+    /// Plugins that clients brought for a session: all of them. One that is not
+    /// among them any more is gone.
+    ClientPlugins {
+        /// The session.
+        session: Uri,
+        /// The plugins.
+        plugins: Vec<BroughtPlugin>,
+    },
+    /// What a client said to something that was wanted of it.
+    Heard {
+        /// What was wanted.
+        ticket: Ticket,
+        /// What the client said; why nothing came of it, in words.
+        answer: Result<Heard, String>,
+    },
+    /// What is off in a session: all of it. A container that is off means all
+    /// that is in it.
+    Disabled {
+        /// The session.
+        session: Uri,
+        /// What is off.
+        ids: BTreeSet<CustomizationId>,
+    },
+    /// A turn is about to begin: find out what it needs.
+    Prepare(Box<Preparation>),
+    /// A turn is over.
+    TurnEnded {
+        /// The session.
+        session: Uri,
+        /// The chat.
+        chat: Uri,
+        /// The turn.
+        turn: TurnId,
+    },
+}
+
+/// A plugin that a client brought.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BroughtPlugin {
+    /// The client.
+    pub client: ClientId,
+    /// The plugin as the client told of it.
+    pub plugin: ClientPluginCustomization,
+}
+
+/// Tells one thing that was wanted of a client from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);
+
+/// What a client said.
+#[derive(Clone)]
+pub enum Heard {
+    /// What is in a folder.
+    Listed(ResourceListResult),
+    /// What is in a file.
+    Read(Arc<ResourceReadResult>),
+}
+
+/// Shows nothing of what is in files.
+impl std::fmt::Debug for Heard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Heard::Listed(listed) => f.debug_tuple("Listed").field(listed).finish(),
+            Heard::Read(_) => f.write_str("Read(…)"),
+        }
+    }
+}
+
+/// A turn that is about to begin.
+#[derive(Clone)]
+pub struct Preparation {
+    /// The session.
+    pub session: Uri,
+    /// The chat.
+    pub chat: Uri,
+    /// The turn.
+    pub turn: TurnId,
+    /// What the user said.
+    pub text: String,
+    /// The custom agent that is to answer.
+    pub agent: Option<Uri>,
+    /// Files that the message refers to, for rules that are about some files.
+    pub files: Vec<Uri>,
+    /// What the agent understands by itself at the beginning of a message.
+    pub own_commands: Vec<String>,
+}
+
+/// Shows nothing of what was said.
+impl std::fmt::Debug for Preparation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Preparation")
+            .field("chat", &self.chat)
+            .field("turn", &self.turn)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is told about the customizations of a session.
+#[derive(Debug, Clone)]
+pub enum CustomizationEvent {
+    /// All that it has, with what is known so far. Comes first, and again when
+    /// there are others.
+    Found {
+        /// In the order that people get to see.
+        all: Vec<Customization>,
+    },
+    /// One of them was read, or has changed.
+    Updated(Box<Customization>),
+    /// One of them is gone, with all that was in it.
+    Gone(CustomizationId),
+    /// Something is needed that a client has.
+    Wanted {
+        /// What the answer has to name.
+        ticket: Ticket,
+        /// The client.
+        client: ClientId,
+        /// What.
+        wanted: Wanted,
+    },
+    /// What can stand at the beginning of a message: all of it.
+    Commands {
+        /// The commands.
+        commands: Vec<SlashCommand>,
+    },
+    /// It is known what a turn needs.
+    Prepared {
+        /// The chat.
+        chat: Uri,
+        /// The turn.
+        turn: TurnId,
+        /// What it needs; why it must not begin, in words.
+        outcome: Box<Result<Prepared, String>>,
+    },
+}
+
+/// Something that a client has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wanted {
+    /// What is in a folder.
+    List(Uri),
+    /// What is in a file.
+    Read(Uri),
+}
+
+/// What a turn needs.
+#[derive(Clone, Default, PartialEq)]
+pub struct Prepared {
+    /// What the agent is to be told in place of what the user said: a prompt
+    /// that stood behind a name.
+    pub text: Option<String>,
+    /// What the agent has to go by: rules, a custom agent, skills that it can
+    /// use. All of it, whether it has heard of it before or not.
+    pub instructions: Option<Arc<str>>,
+    /// What is good to know for this turn alone.
+    pub context: Option<String>,
+    /// The model that a custom agent wants.
+    pub model: Option<ModelSelection>,
+}
+
+/// Shows nothing of what is said.
+impl std::fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Prepared(…)")
+    }
+}

@@ -1,0 +1,5 @@
+//! Servers of tools that speak the Model Context Protocol.
+
+mod spec;
+
+pub use spec::{McpSpec, McpWay};

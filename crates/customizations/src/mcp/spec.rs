@@ -1,0 +1,46 @@
+//! How a server of tools is reached.
+
+use std::path::PathBuf;
+
+/// A server of tools, as a configuration or a package declares it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpSpec {
+    /// Its name.
+    pub name: String,
+    /// How it is reached.
+    pub way: McpWay,
+}
+
+/// How a server of tools is reached. All names in values are resolved.
+#[derive(Clone, PartialEq, Eq)]
+pub enum McpWay {
+    /// The host starts it.
+    Program {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        arguments: Vec<String>,
+        /// What it finds in its environment, besides what any program needs.
+        environment: Vec<(String, String)>,
+        /// Where it starts.
+        directory: Option<PathBuf>,
+    },
+    /// It is there already (streamable HTTP).
+    Http {
+        /// Where.
+        url: String,
+        /// What to send with each request.
+        headers: Vec<(String, String)>,
+    },
+}
+
+/// Leaves out what the values are: they may be secret.
+impl std::fmt::Debug for McpWay {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = match self {
+            McpWay::Program { .. } => "Program",
+            McpWay::Http { .. } => "Http",
+        };
+        f.debug_struct(kind).finish_non_exhaustive()
+    }
+}
