@@ -81,6 +81,7 @@ impl Several {
                 turn: TurnId::from("t"),
                 message: Arc::new(Message::of_user(text)),
                 before: List::new(),
+                prepared: Default::default(),
             },
         );
     }
