@@ -6,13 +6,15 @@
 
 use std::sync::Arc;
 
-use agenthost_protocol::common::ProtectedResource;
+use agenthost_protocol::common::{McpAuthRequirement, ProtectedResource};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::{AuthRequiredParams, AuthRequiredReason, AuthenticateParams};
 use agenthost_protocol::rpc::HostNotification;
+use agenthost_protocol::session::{McpServerState, SessionInputRequest};
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::clients::Principal;
+use crate::customizations::servers;
 use crate::effect::{Answer, Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
@@ -67,8 +69,17 @@ impl Host {
         out: &mut Effects,
     ) -> Result<Answer, Failure> {
         let invalid = |reason: &str| Failure::InvalidParams(reason.to_owned());
-        if self.protected(&params.resource).is_none() {
-            return Err(invalid("resource: no agent here needs a token for this"));
+        let challenges = self.challenges(&params.resource);
+        if self.protected(&params.resource).is_none() && challenges.is_empty() {
+            return Err(invalid(
+                "resource: no agent or server here needs a token for this",
+            ));
+        }
+        if let (Some(scopes), false) = (&params.scopes, params.token.is_empty())
+            && let Some(missing) = missing_scope(&challenges, scopes)
+        {
+            let reason = format!("scopes: `{missing}` is needed, too");
+            return Err(Failure::InvalidParams(reason));
         }
         let Some(known) = self.clients.connections.get(&connection) else {
             return Err(Failure::NotInitialized);
@@ -136,12 +147,42 @@ impl Host {
         }
     }
 
+    /// What servers and calls of their tools wait for (AUT-2).
+    fn challenges(&self, resource: &str) -> Vec<&McpAuthRequirement> {
+        let mut found = Vec::new();
+        for session in self.customizing.keys() {
+            let Some(state) = self.session(session) else {
+                continue;
+            };
+            found.extend(servers(state).filter_map(|one| match &one.server.state {
+                McpServerState::AuthRequired(requirement) => Some(&**requirement),
+                _ => None,
+            }));
+            let entries = state.input_needed.iter().flat_map(|list| list.items());
+            found.extend(entries.filter_map(|entry| match entry {
+                SessionInputRequest::ToolAuthentication(entry) => Some(&entry.tool_call.0.auth),
+                _ => None,
+            }));
+        }
+        found.retain(|requirement| requirement.resource.resource == resource);
+        found
+    }
+
     /// What agents need tokens for.
     fn protected(&self, resource: &str) -> Option<&ProtectedResource> {
         let agents = self.config.agents.iter();
         let mut all = agents.flat_map(|agent| agent.protected_resources.iter().flatten());
         all.find(|one| one.resource == resource)
     }
+}
+
+/// A scope that a challenge wants and a token does not have (AUT-11).
+fn missing_scope<'a>(challenges: &[&'a McpAuthRequirement], scopes: &[String]) -> Option<&'a str> {
+    let wanted = challenges.iter().map(|one| one.required_scopes.as_ref());
+    let mut wanted = wanted.flatten().flatten();
+    wanted
+        .find(|wanted| !scopes.contains(wanted))
+        .map(String::as_str)
 }
 
 fn ask_for_token(

@@ -79,6 +79,7 @@ impl Host {
         if self.opened.contains(session) {
             self.command(session, AgentCommand::ClientTools { tools }, out);
         }
+        self.offer_to_gateway(session, out);
     }
 
     /// The agent has other tools now: those of clients may need other names.

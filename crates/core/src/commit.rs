@@ -12,6 +12,7 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use crate::effect::{Effect, Effects, Recipient, Write};
 use crate::host::{Held, Host, StoredChannel, Subscription};
 use crate::input::{ConnectionId, Loaded};
+use crate::side_channel::without_apps;
 
 impl Host {
     /// Commits an action that the host originates, and says whether it had an
@@ -65,7 +66,7 @@ impl Host {
             connection: *connection,
             patience: subscription.patience,
         };
-        let to: Vec<_> = target.subscribers.iter().map(recipient).collect();
+        let mut to: Vec<_> = target.subscribers.iter().map(recipient).collect();
         let envelope = Arc::new(ActionEnvelope {
             channel: channel.clone(),
             action: Arc::new(action),
@@ -73,6 +74,18 @@ impl Host {
             origin,
         });
         out.write(Write::Action(Arc::clone(&envelope)));
+        if let Some(plain) = without_apps(&envelope) {
+            to.retain(|recipient| {
+                let shown = self.shows_apps(recipient.connection);
+                if !shown {
+                    out.push(Effect::Show {
+                        connection: recipient.connection,
+                        envelope: Box::new(plain.clone()),
+                    });
+                }
+                shown
+            });
+        }
         if !to.is_empty() {
             out.push(Effect::Publish { envelope, to });
         }

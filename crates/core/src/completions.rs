@@ -130,7 +130,13 @@ impl Host {
     }
 
     fn commands_like(&self, session: &Uri, typed: &Typed<'_>) -> Vec<CompletionItem> {
-        let commands = self.slash_commands.get(session).into_iter().flatten();
+        let own = self.slash_commands.get(session).into_iter().flatten();
+        let known = self.customizing.get(session);
+        let added = known.into_iter().flat_map(|known| &known.commands);
+        // What the agent understands by itself, it is told as it is.
+        let is_own = |name: &str| own.clone().any(|command| command.name == name);
+        let added = added.filter(|command| !is_own(&command.name));
+        let commands = own.clone().chain(added);
         let query = typed.query.to_lowercase();
         let mut fitting: Vec<_> = commands
             .filter_map(|command| Some((command.name.to_lowercase().find(&query)?, command)))

@@ -54,6 +54,7 @@ impl Host {
             self.sync_chat(&chat, out);
         }
         self.mark(session, Mark::Start, out);
+        self.follow_folders(session, out);
         if self.opened.contains(session) {
             self.command(session, AgentCommand::Directories { directories }, out);
         }

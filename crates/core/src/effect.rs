@@ -22,6 +22,7 @@ use agenthost_protocol::session::{
     ResolveSessionConfigResult, SessionConfigCompletionsResult, SessionSummary,
 };
 use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::{Json, Object};
 
 use crate::agent::AgentCommand;
 use crate::authentication::{Token, TokenPlace};
@@ -206,6 +207,15 @@ pub enum Effect {
     /// them; what comes back depends on what it is. What is asked of the agent
     /// after a turn is about to begin waits until that is marked.
     Changes(Box<ChangeErrand>),
+    /// Pass on what a server of tools has to say.
+    PassOn {
+        /// What, in the words of MCP.
+        method: String,
+        /// With what.
+        params: Object,
+        /// To whom.
+        to: Vec<ConnectionId>,
+    },
     /// Begin a watch, and send `Input::Watching`; from then on
     /// `Input::FilesChanged`.
     Watch(Box<WatchErrand>),
@@ -242,6 +252,15 @@ pub struct Recipient {
     pub patience: Millis,
 }
 
+/// What of a state a client gets to see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// All of it.
+    All,
+    /// All but how apps talk to their servers (see `without_apps`).
+    WithoutApps,
+}
+
 /// The answer to a request that went well.
 #[derive(Debug, Clone)]
 pub enum Answer {
@@ -262,6 +281,8 @@ pub enum Answer {
         channels: Vec<Uri>,
         /// Those that are gone.
         missing: Vec<Uri>,
+        /// Whether the client gets to see all there is.
+        seen: Seen,
     },
     /// To `reconnect`, when the log no longer has what was missed.
     Snapshots(ReconnectSnapshot),
@@ -287,6 +308,8 @@ pub enum Answer {
     Operated(Box<InvokeChangesetOperationResult>),
     /// To `moveChat`.
     MoveChat(MoveChatResult),
+    /// What a server of tools answered.
+    OfServer(Box<Json>),
 }
 
 impl Effects {

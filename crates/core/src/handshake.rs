@@ -12,7 +12,7 @@ use agenthost_protocol::version::Version;
 
 use crate::clients::ClientRecord;
 use crate::completions;
-use crate::effect::{Answer, Effects, Write};
+use crate::effect::{Answer, Effects, Seen, Write};
 use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
@@ -127,6 +127,7 @@ impl Host {
                 .collect();
             let answer = Answer::Snapshots(ReconnectSnapshot { snapshots });
             out.answer(connection, id, answer);
+            self.read_again_from(&params.client_id, out);
             self.leave_unwatched(env, &params.client_id, out);
             return Ok(());
         }
@@ -139,11 +140,18 @@ impl Host {
             until: self.seq,
             channels: watched.clone(),
             missing,
+            seen: if self.shows_apps(connection) {
+                Seen::All
+            } else {
+                Seen::WithoutApps
+            },
         };
         out.answer(connection, id, answer);
         for channel in &watched {
             self.refresh(channel, out);
+            self.follow(channel, out);
         }
+        self.read_again_from(&params.client_id, out);
         self.leave_unwatched(env, &params.client_id, out);
         Ok(())
     }

@@ -17,6 +17,7 @@ use crate::agent::{ForbiddenValue, SlashCommand};
 use crate::authentication::TokenPlace;
 use crate::changesets::Looking;
 use crate::clients::{Client, ClientRecord, Clients, Connection, Presence};
+use crate::customizations::Customizing;
 use crate::effect::Effects;
 use crate::env::Env;
 use crate::files::Root;
@@ -24,6 +25,7 @@ use crate::grants::AccessRequest;
 use crate::input::{ConnectionId, Input, Loaded};
 use crate::questions::Questions;
 use crate::readings::{Reading, Senders};
+use crate::servers::ToolCalls;
 use crate::terminal_turns::Run;
 
 /// What the host is told when it starts.
@@ -41,6 +43,8 @@ pub struct Config {
     pub roots: Vec<Root>,
     /// Where a user starts to look for files.
     pub default_directory: Option<Uri>,
+    /// Agents that take notice of customizations; `None` if nobody reads any.
+    pub customizable: Option<BTreeSet<ProviderId>>,
     /// How long a client may be gone before it is forgotten.
     pub grace: Millis,
     /// Most subscriptions of one connection.
@@ -108,6 +112,9 @@ pub struct Host {
     pub(crate) given_titles: BTreeMap<Uri, String>,
     /// Which tokens there are, and when each was given.
     pub(crate) tokens: BTreeMap<TokenPlace, u128>,
+    /// What is known of the customizations of sessions that are followed.
+    pub(crate) customizing: BTreeMap<Uri, Customizing>,
+    pub(crate) tool_calls: ToolCalls,
 }
 
 /// Something that can be subscribed to.
@@ -170,6 +177,8 @@ impl Host {
             slash_commands: BTreeMap::new(),
             given_titles: BTreeMap::new(),
             tokens: BTreeMap::new(),
+            customizing: BTreeMap::new(),
+            tool_calls: ToolCalls::default(),
         };
         for stored in remembered.channels {
             host.hold(stored, Held::Stored);
@@ -292,7 +301,7 @@ impl Host {
             Input::StillUnanswered { connection, id } => {
                 self.end_question(connection, id, out);
             }
-            Input::Quiet => self.let_go(),
+            Input::Quiet => self.let_go(out),
         }
         self.end_commands(out);
     }

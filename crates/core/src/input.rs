@@ -19,6 +19,7 @@ use crate::customizing::CustomizationEvent;
 use crate::effect::Answer;
 use crate::questions::RawAnswer;
 use crate::refusal::Failure;
+use crate::side_channel::ServerMessage;
 use crate::terminal_output::TerminalEvent;
 use crate::tool_servers::ToolEvent;
 use crate::watches::WatchErrand;
@@ -253,6 +254,8 @@ pub enum Received {
     Notification(Box<ClientNotification>),
     /// It is an answer to what the host asked, or meant to be one.
     Response(RequestId, Box<Result<RawAnswer, RpcError>>),
+    /// Something for a server of tools; without an id it wants no answer.
+    ToServer(Option<RequestId>, Box<ServerMessage>),
     /// It wants to take up where it was, but the log has more for it than one
     /// answer should hold.
     TooMuchMissed(RequestId, Box<ReconnectParams>),

@@ -1,16 +1,20 @@
 //! What the host keeps in memory, and for how long.
 
+use std::collections::BTreeSet;
+
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::session::SessionLifecycle;
 use agenthost_protocol::terminal::TerminalLifecycle;
+use agenthost_protocol::uri::Uri;
 
+use crate::effect::Effects;
 use crate::host::{Channel, Held, Host};
 
 impl Host {
     /// Lets go of every channel that nobody looks at and nothing happens in.
     /// A session stays for as long as something of it does.
-    pub(crate) fn let_go(&mut self) {
-        let mut busy = std::collections::BTreeSet::new();
+    pub(crate) fn let_go(&mut self, out: &mut Effects) {
+        let mut busy = BTreeSet::new();
         for (uri, channel) in &mut self.channels {
             if channel.session.as_ref() == Some(uri) || channel.session.is_none() {
                 continue;
@@ -21,12 +25,27 @@ impl Host {
                 busy.insert(session.clone());
             }
         }
+        for session in self.idle_sessions(&busy) {
+            self.unfollow(&session, out);
+        }
         for (uri, channel) in &mut self.channels {
             let is_session = channel.session.as_ref() == Some(uri);
             if is_session && !busy.contains(uri) && is_quiet(channel) {
                 channel.held = Held::Stored;
             }
         }
+    }
+
+    /// Sessions whose customizations nobody needs: no agent works for them, and
+    /// nobody looks.
+    fn idle_sessions(&self, busy: &BTreeSet<Uri>) -> Vec<Uri> {
+        let followed = self.customizing.keys();
+        let idle = followed.filter(|session| {
+            let channel = self.channels.get(session);
+            let quiet = channel.is_none_or(is_quiet);
+            quiet && !busy.contains(session) && !self.opened.contains(session)
+        });
+        idle.cloned().collect()
     }
 }
 

@@ -21,6 +21,7 @@ use agenthost_protocol::session::{ChildCustomization, SessionAction, SessionStat
 use agenthost_protocol::uri::Uri;
 
 use crate::completions;
+use crate::customizations::all_of;
 use crate::env::Env;
 use crate::host::Host;
 use crate::refusal::{Failure, Refusal};
@@ -131,10 +132,14 @@ pub(crate) fn check_message(
 }
 
 fn has_agent(session: &SessionState, uri: &Uri) -> bool {
-    let all = session.customizations.iter().flat_map(|list| list.items());
-    let mut children = all.flat_map(|one| one.children().into_iter().flatten());
+    let on = all_of(session).filter(|one| one.is_on());
+    let mut children = on.flat_map(|one| one.children().into_iter().flatten());
     children.any(|child| match child {
-        ChildCustomization::Agent(agent) => agent.leaf.base.uri == *uri,
+        // One that only agents may pick, nobody else can (CUS-18).
+        ChildCustomization::Agent(agent) => {
+            let pickable = agent.disable_user_invocation != Some(true);
+            agent.leaf.base.uri == *uri && pickable && child.is_on()
+        }
         _ => false,
     })
 }

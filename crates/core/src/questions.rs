@@ -5,13 +5,17 @@
 //! with an answer, when its time is over, or with its connection (RPC-13).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use agenthost_protocol::number::Millis;
-use agenthost_protocol::resource::{ResourceReadParams, ResourceReadResult, ResourceRequestParams};
+use agenthost_protocol::resource::{
+    ResourceListParams, ResourceReadParams, ResourceReadResult, ResourceRequestParams,
+};
 use agenthost_protocol::rpc::{Empty, ErrorCode, HostRequest, RequestId, RpcError};
-use agenthost_protocol::uri::{RootChannel, Uri};
+use agenthost_protocol::uri::RootChannel;
 use agenthost_protocol::wire::{self, Json, Wire};
 
+use crate::customizing::{CustomizationErrand, Heard, Ticket, Wanted};
 use crate::effect::{Effect, Effects};
 use crate::host::Host;
 use crate::input::{ConnectionId, Input};
@@ -74,12 +78,21 @@ pub(crate) struct Questions {
 /// Something that a client was asked.
 #[derive(Debug, Clone)]
 struct Question {
-    uri: Uri,
+    wanted: Wanted,
     step: Step,
     /// Other connections of the client that may know, the best one last.
     others: Vec<ConnectionId>,
     /// Where the answer goes.
-    slot: Slot,
+    asker: Asker,
+}
+
+/// Who wants to know something of a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// A turn whose message refers to it.
+    Turn(Slot),
+    /// Whoever reads customizations.
+    Customization(Ticket),
 }
 
 /// How far a question has got. Access is asked for once (RES-18).
@@ -91,24 +104,23 @@ enum Step {
 }
 
 impl Host {
-    /// Reads something from a client, by the last of these connections that
-    /// can. What comes of it goes to `Host::was_read`.
-    pub(crate) fn read_from_client(
+    /// Asks a client for something, by the last of these connections that can.
+    pub(crate) fn ask_client(
         &mut self,
         mut connections: Vec<ConnectionId>,
-        uri: &Uri,
-        slot: Slot,
+        wanted: Wanted,
+        asker: Asker,
         out: &mut Effects,
     ) {
         let Some(connection) = connections.pop() else {
-            self.was_read(slot, Err(Unread::Absent), out);
+            self.heard(asker, Err(Unread::Absent), out);
             return;
         };
         let question = Question {
-            uri: uri.clone(),
+            wanted,
             step: Step::Read,
             others: connections,
-            slot,
+            asker,
         };
         self.ask(connection, question, out);
     }
@@ -137,8 +149,8 @@ impl Host {
                 }
                 Err(unread) => self.ask_elsewhere(question, unread, out),
             },
-            (Step::Read | Step::ReadAgain, Ok(answer)) => match read(&answer) {
-                Ok(read) => self.was_read(question.slot, Ok(read), out),
+            (Step::Read | Step::ReadAgain, Ok(answer)) => match hear(&question.wanted, &answer) {
+                Ok(heard) => self.heard(question.asker, Ok(heard), out),
                 Err(unread) => self.ask_elsewhere(question, unread, out),
             },
         }
@@ -153,7 +165,7 @@ impl Host {
         out: &mut Effects,
     ) {
         if let Some(question) = self.questions.open.remove(&(connection, id)) {
-            self.was_read(question.slot, Err(Unread::Silent), out);
+            self.heard(question.asker, Err(Unread::Silent), out);
         }
     }
 
@@ -176,7 +188,25 @@ impl Host {
                 question.step = Step::Read;
                 self.ask(connection, question, out);
             }
-            None => self.was_read(question.slot, Err(unread), out),
+            None => self.heard(question.asker, Err(unread), out),
+        }
+    }
+
+    /// Tells whoever asked.
+    fn heard(&mut self, asker: Asker, heard: Result<Heard, Unread>, out: &mut Effects) {
+        match asker {
+            Asker::Turn(slot) => {
+                let read = heard.and_then(|heard| match heard {
+                    Heard::Read(read) => Ok(read),
+                    Heard::Listed(_) => Err(Unread::Malformed),
+                });
+                self.was_read(slot, read, out);
+            }
+            Asker::Customization(ticket) => {
+                let answer = heard.map_err(|unread| unread.to_string());
+                let heard = CustomizationErrand::Heard { ticket, answer };
+                out.push(Effect::Customize(Box::new(heard)));
+            }
         }
     }
 
@@ -190,20 +220,31 @@ impl Host {
         // a notification (RPC-2).
         self.questions.asked += 1;
         let id = RequestId::from(self.questions.asked);
-        let request = match question.step {
-            Step::Read | Step::ReadAgain => HostRequest::ResourceRead(ResourceReadParams {
-                channel: RootChannel,
-                uri: question.uri.clone(),
-                encoding: None,
-                meta: None,
-            }),
-            Step::AskForAccess => HostRequest::ResourceRequest(ResourceRequestParams {
-                channel: RootChannel,
-                uri: question.uri.clone(),
-                read: Some(true),
-                write: None,
-                meta: None,
-            }),
+        let request = match (question.step, &question.wanted) {
+            (Step::Read | Step::ReadAgain, Wanted::Read(uri)) => {
+                HostRequest::ResourceRead(ResourceReadParams {
+                    channel: RootChannel,
+                    uri: uri.clone(),
+                    encoding: None,
+                    meta: None,
+                })
+            }
+            (Step::Read | Step::ReadAgain, Wanted::List(uri)) => {
+                HostRequest::ResourceList(ResourceListParams {
+                    channel: RootChannel,
+                    uri: uri.clone(),
+                    meta: None,
+                })
+            }
+            (Step::AskForAccess, Wanted::Read(uri) | Wanted::List(uri)) => {
+                HostRequest::ResourceRequest(ResourceRequestParams {
+                    channel: RootChannel,
+                    uri: uri.clone(),
+                    read: Some(true),
+                    write: None,
+                    meta: None,
+                })
+            }
         };
         out.push(Effect::Ask {
             connection,
@@ -224,6 +265,13 @@ fn refusal(error: &RpcError) -> Unread {
         // A client that serves nothing is nothing special (RPC-14).
         ErrorCode::MethodNotFound => Unread::Unserved,
         _ => Unread::Refused(error.message.chars().take(WORDS).collect()),
+    }
+}
+
+fn hear(wanted: &Wanted, answer: &RawAnswer) -> Result<Heard, Unread> {
+    match wanted {
+        Wanted::Read(_) => Ok(Heard::Read(Arc::new(read(answer)?))),
+        Wanted::List(_) => Ok(Heard::Listed(decode(answer)?)),
     }
 }
 

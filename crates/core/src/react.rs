@@ -35,6 +35,7 @@ impl Host {
                 self.sync_chat(channel, out);
                 self.sync_waiting_of(channel, out);
                 self.react_chat(env, channel, action, out);
+                self.settle_calls(channel, out);
             }
             Action::Session(action) => {
                 self.sync_session(channel, out);
@@ -59,11 +60,26 @@ impl Host {
         out: &mut Effects,
     ) {
         match action {
-            SessionAction::ActiveClientSet(_) => self.offer_client_tools(session, out),
+            SessionAction::ActiveClientSet(_) => {
+                self.offer_client_tools(session, out);
+                self.tell_brought(session, out);
+            }
             SessionAction::ActiveClientRemoved(removed) => {
                 self.fail_calls_of(env, &removed.client_id, session, out);
                 self.offer_client_tools(session, out);
+                self.tell_brought(session, out);
             }
+            SessionAction::CustomizationToggled(toggled) => {
+                self.spread_decisions(session, toggled, out);
+            }
+            SessionAction::McpServerStartRequested(request) => {
+                self.server_wanted(session, &request.id, out);
+            }
+            SessionAction::McpServerStopRequested(request) => {
+                self.server_unwanted(session, &request.id, out);
+            }
+            // What waits for it does not wait any more (MCP-4).
+            SessionAction::McpServerBackgroundRequested(_) => self.prompt_unblocked(session, out),
             SessionAction::IsArchivedChanged(change) => {
                 self.archive_default(session, change.is_archived, out);
             }
@@ -114,6 +130,7 @@ impl Host {
                     self.command(chat, cancel, out);
                 }
                 self.end_workers(env, chat, out);
+                self.turn_over(chat, &cancelled.turn_id, out);
                 self.mark_turn(chat, &cancelled.turn_id, Mark::After, out);
             }
             ChatAction::TurnResume(resume) => {
@@ -269,6 +286,14 @@ impl Host {
         if !tools.is_empty() {
             self.tell_agent(session.clone(), AgentCommand::ClientTools { tools }, out);
         }
+        let known = self.customizing.get(session);
+        let tools = known
+            .map(|known| known.server_tools.clone())
+            .unwrap_or_default();
+        if !tools.is_empty() {
+            self.tell_agent(session.clone(), AgentCommand::ServerTools { tools }, out);
+        }
+        self.follow(session, out);
     }
 
     fn tell_agent(&self, session: Uri, command: AgentCommand, out: &mut Effects) {

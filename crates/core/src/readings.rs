@@ -17,11 +17,12 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::agent::{AgentCommand, Attached};
 use crate::clients::Presence;
-use crate::customizing::Prepared;
+use crate::customizations::Preparing;
+use crate::customizing::Wanted;
 use crate::effect::Effects;
 use crate::host::Host;
 use crate::input::ConnectionId;
-use crate::questions::Unread;
+use crate::questions::{Asker, Unread};
 use crate::uris;
 
 /// Most bytes of one content.
@@ -37,8 +38,10 @@ pub(crate) const CONTENTS: usize = 16;
 /// read.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
-    turn: TurnId,
+    pub(crate) turn: TurnId,
     message: Arc<Message>,
+    /// What customizations have to add.
+    pub(crate) preparing: Preparing,
     /// What else the message refers to.
     attached: Vec<AgentCommand>,
     /// In the order of the message; `None` while it is waited for.
@@ -111,6 +114,7 @@ impl Host {
         let reading = Reading {
             turn: start.turn_id.clone(),
             message: Arc::clone(&start.message),
+            preparing: self.prepare(chat, &start.turn_id, &start.message, out),
             attached: self.attached(chat, &start.turn_id, &start.message),
             contents: unread.collect(),
             room: TOGETHER,
@@ -128,7 +132,8 @@ impl Host {
             } else if hint > LARGEST as u64 {
                 self.was_read(slot, Err(Unread::TooLarge), out);
             } else {
-                self.read_from_client(connections.clone(), &wanted.content.uri, slot, out);
+                let wanted = Wanted::Read(wanted.content.uri.clone());
+                self.ask_client(connections.clone(), wanted, Asker::Turn(slot), out);
             }
         }
         self.prompt_if_read(chat, out);
@@ -138,7 +143,7 @@ impl Host {
     pub(crate) fn was_read(
         &mut self,
         slot: Slot,
-        read: Result<ResourceReadResult, Unread>,
+        read: Result<Arc<ResourceReadResult>, Unread>,
         out: &mut Effects,
     ) {
         let reading = self.readings.get_mut(&slot.chat);
@@ -152,7 +157,7 @@ impl Host {
         });
         if let Some((_, content)) = reading.contents.get_mut(slot.index) {
             *content = Some(match read {
-                Ok(read) => Attached::Content(Arc::new(read)),
+                Ok(read) => Attached::Content(read),
                 Err(unread) => Attached::Unreadable(unread.to_string()),
             });
         }
@@ -170,13 +175,20 @@ impl Host {
         self.senders.0.retain(|(other, _), _| other != chat);
     }
 
-    fn prompt_if_read(&mut self, chat: &Uri, out: &mut Effects) {
+    pub(crate) fn prompt_if_read(&mut self, chat: &Uri, out: &mut Effects) {
         let reading = self.readings.get(chat);
         let waits = |reading: &Reading| reading.contents.iter().any(|(_, read)| read.is_none());
-        if reading.is_none_or(waits) {
+        let blocked = self
+            .owner(chat)
+            .is_some_and(|session| self.is_blocked(session));
+        if reading.is_none_or(waits) || blocked {
             return;
         }
         let Some(reading) = self.readings.remove(chat) else {
+            return;
+        };
+        let Preparing::Done(prepared) = reading.preparing else {
+            self.readings.insert(chat.clone(), reading);
             return;
         };
         for attached in reading.attached {
@@ -199,7 +211,7 @@ impl Host {
             turn: reading.turn,
             message: reading.message,
             before: before.unwrap_or_default(),
-            prepared: Prepared::default(),
+            prepared,
         };
         self.command(chat, prompt, out);
         self.steer(chat, out);

@@ -1,20 +1,290 @@
-//! The servers of tools of sessions.
+//! The servers of tools of sessions: when they run, and what is shown of it.
+//!
+//! A server starts with the first turn that could use it, or when a person
+//! says so; the turn waits for it (MCP-3). What it says and who may hear that
+//! is in `side_channel`, what agents call tools of clients for in `calls`.
 
+mod calls;
+
+use agenthost_protocol::ids::CustomizationId;
+use agenthost_protocol::session::{
+    Customization, McpServerApps, McpServerError, McpServerStarting, McpServerState,
+    McpServerStateChanged, SessionAction,
+};
 use agenthost_protocol::uri::Uri;
 
-use crate::effect::Effects;
+pub(crate) use calls::ToolCalls;
+
+use crate::agent::AgentCommand;
+use crate::client_tools::client_tools;
+use crate::customizations::{all_of, is_stopped, server, servers};
+use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
-use crate::tool_servers::ToolEvent;
+use crate::tool_servers::{ServerTool, StartedBy, ToolErrand, ToolEvent};
+
+/// Most tools of the servers of a session.
+const TOOLS: usize = 2_000;
 
 impl Host {
     /// Something happened to the servers of tools of a session.
     pub(crate) fn tools_told(
         &mut self,
-        _env: &Env,
-        _session: &Uri,
-        _event: ToolEvent,
-        _out: &mut Effects,
+        env: &Env,
+        session: &Uri,
+        event: ToolEvent,
+        out: &mut Effects,
     ) {
+        if !self.customizing.contains_key(session) {
+            return;
+        }
+        match event {
+            ToolEvent::Ready { server, apps } => {
+                self.show_apps(session, &server, apps, out);
+                self.server_is(session, &server, McpServerState::Ready, out);
+            }
+            ToolEvent::AuthRequired {
+                server,
+                requirement,
+            } => {
+                let state = McpServerState::AuthRequired(requirement);
+                self.server_is(session, &server, state, out);
+            }
+            ToolEvent::Failed { server, error } => {
+                let state = McpServerState::Error(McpServerError { error });
+                self.server_is(session, &server, state, out);
+            }
+            ToolEvent::Stopped { server } => {
+                self.server_is(session, &server, McpServerState::Stopped, out);
+            }
+            ToolEvent::Tools { tools } => self.learn_tools(session, tools, out),
+            ToolEvent::Called {
+                chat,
+                call,
+                tool,
+                input,
+            } => self.tool_called(env, session, &chat, call, &tool, input, out),
+            ToolEvent::Abandoned { call } => self.tool_abandoned(env, call, out),
+            ToolEvent::CallNeedsToken {
+                chat,
+                tool,
+                requirement,
+            } => self.call_needs_token(session, &chat, &tool, requirement, out),
+            ToolEvent::CallHasToken { chat, tool } => {
+                self.call_has_token(session, &chat, &tool, out);
+            }
+            ToolEvent::Answered {
+                connection,
+                id,
+                answer,
+            } => self.server_answered(connection, &id, *answer, out),
+            ToolEvent::Said {
+                server,
+                method,
+                params,
+            } => self.server_said(session, &server, method, params, out),
+        }
     }
+
+    /// Starts the servers that could be of use and were never started; the next
+    /// message waits for them.
+    pub(crate) fn start_servers(&mut self, session: &Uri, out: &mut Effects) {
+        let (Some(state), Some(known)) = (self.session(session), self.customizing.get(session))
+        else {
+            return;
+        };
+        let idle = servers(state).filter(|found| found.is_on && is_stopped(found.server));
+        let idle = idle.map(|found| found.server.base.id.clone());
+        let idle: Vec<_> = idle.filter(|id| !known.halted.contains(id)).collect();
+        for server in idle {
+            let starting = McpServerStarting {
+                blocking: Some(true),
+            };
+            self.server_is(session, &server, McpServerState::Starting(starting), out);
+            self.start_server(session, server, StartedBy::Turn, out);
+        }
+    }
+
+    /// A person wants a server started, or started again (MCP-5).
+    pub(crate) fn server_wanted(
+        &mut self,
+        session: &Uri,
+        server: &CustomizationId,
+        out: &mut Effects,
+    ) {
+        if let Some(known) = self.customizing.get_mut(session) {
+            known.halted.remove(server);
+            self.start_server(session, server.clone(), StartedBy::Person, out);
+        }
+    }
+
+    fn start_server(
+        &mut self,
+        session: &Uri,
+        server: CustomizationId,
+        by: StartedBy,
+        out: &mut Effects,
+    ) {
+        if let Some(known) = self.customizing.get_mut(session) {
+            known.servers.insert(server.clone());
+        }
+        out.push(Effect::Tools(Box::new(ToolErrand::Start {
+            session: session.clone(),
+            server,
+            by,
+        })));
+    }
+
+    /// A person does not want a server to run.
+    pub(crate) fn server_unwanted(
+        &mut self,
+        session: &Uri,
+        server: &CustomizationId,
+        out: &mut Effects,
+    ) {
+        if let Some(known) = self.customizing.get_mut(session) {
+            known.halted.insert(server.clone());
+            self.stop_server(session, server.clone(), out);
+            self.prompt_unblocked(session, out);
+        }
+    }
+
+    fn stop_server(&self, session: &Uri, server: CustomizationId, out: &mut Effects) {
+        out.push(Effect::Tools(Box::new(ToolErrand::Stop {
+            session: session.clone(),
+            server,
+        })));
+    }
+
+    /// Stops servers that are off now, or gone (CUS-16).
+    pub(crate) fn stop_unwanted_servers(&mut self, session: &Uri, out: &mut Effects) {
+        let (Some(state), Some(known)) = (self.session(session), self.customizing.get(session))
+        else {
+            return;
+        };
+        let mut unwanted = Vec::new();
+        for id in &known.servers {
+            let found = server(state, id);
+            let gone = found.is_none();
+            let off = found.is_some_and(|found| !found.is_on && !is_stopped(found.server));
+            if gone || off {
+                unwanted.push((id.clone(), gone));
+            }
+        }
+        for (server, gone) in unwanted {
+            self.stop_server(session, server.clone(), out);
+            if gone {
+                if let Some(known) = self.customizing.get_mut(session) {
+                    known.servers.remove(&server);
+                    known.halted.remove(&server);
+                }
+            } else {
+                self.server_is(session, &server, McpServerState::Stopped, out);
+            }
+        }
+    }
+
+    /// What ran when the host stopped does not run any more.
+    pub(crate) fn stop_old_servers(&mut self, session: &Uri, out: &mut Effects) {
+        let Some(state) = self.session(session) else {
+            return;
+        };
+        let old = servers(state).filter(|found| !is_stopped(found.server));
+        let old: Vec<_> = old.map(|found| found.server.base.id.clone()).collect();
+        for server in old {
+            self.server_is(session, &server, McpServerState::Stopped, out);
+        }
+    }
+
+    /// Nobody needs the servers of a session any more.
+    pub(crate) fn end_servers(&mut self, session: &Uri, out: &mut Effects) {
+        self.stop_old_servers(session, out);
+        let session = session.clone();
+        out.push(Effect::Tools(Box::new(ToolErrand::End { session })));
+    }
+
+    /// Whether turns of a session wait for a server (MCP-3).
+    pub(crate) fn is_blocked(&self, session: &Uri) -> bool {
+        let blocks = |state: &McpServerState| match state {
+            McpServerState::Starting(starting) => starting.blocking == Some(true),
+            _ => false,
+        };
+        let state = self.session(session);
+        let mut servers = state.into_iter().flat_map(servers);
+        servers.any(|found| blocks(&found.server.state))
+    }
+
+    /// Shows the state that a server is in, with its channel while it is ready
+    /// (MCP-2, MCP-17).
+    fn server_is(
+        &mut self,
+        session: &Uri,
+        id: &CustomizationId,
+        state: McpServerState,
+        out: &mut Effects,
+    ) {
+        let ready = state == McpServerState::Ready;
+        let changed = SessionAction::McpServerStateChanged(Box::new(McpServerStateChanged {
+            id: id.clone(),
+            state,
+            channel: ready.then(|| channel_of(session, id)),
+        }));
+        self.originate(session, changed, out);
+        self.prompt_unblocked(session, out);
+    }
+
+    /// Shows what the apps of a server may do, where it stands.
+    fn show_apps(
+        &mut self,
+        session: &Uri,
+        id: &CustomizationId,
+        apps: McpServerApps,
+        out: &mut Effects,
+    ) {
+        let Some(state) = self.session(session) else {
+            return;
+        };
+        let holds = |one: &&Customization| {
+            let top = one.id() == Some(id);
+            let mut children = one.children().into_iter().flatten();
+            top || children.any(|child| child.id() == Some(id))
+        };
+        let Some(mut shown) = all_of(state).find(holds).cloned() else {
+            return;
+        };
+        if let Some(server) = shown.server_mut(id) {
+            server.mcp_app = Some(apps);
+        }
+        self.publish(session, shown, out);
+    }
+
+    /// The tools of servers are others now.
+    fn learn_tools(&mut self, session: &Uri, mut tools: Vec<ServerTool>, out: &mut Effects) {
+        tools.truncate(TOOLS);
+        let Some(known) = self.customizing.get_mut(session) else {
+            return;
+        };
+        known.server_tools.clone_from(&tools);
+        if self.opened.contains(session) {
+            self.command(session, AgentCommand::ServerTools { tools }, out);
+        }
+    }
+
+    /// Tells what tools the clients of a session carry out.
+    pub(crate) fn offer_to_gateway(&self, session: &Uri, out: &mut Effects) {
+        if self.customizing.contains_key(session)
+            && let Some(state) = self.session(session)
+        {
+            out.push(Effect::Tools(Box::new(ToolErrand::ClientTools {
+                session: session.clone(),
+                tools: client_tools(state),
+            })));
+        }
+    }
+}
+
+/// The channel of a server: one for each, and the same whenever it is ready.
+pub(crate) fn channel_of(session: &Uri, server: &CustomizationId) -> Uri {
+    let hash = crate::contents::short_hash(format!("{session}\n{server}").as_bytes());
+    Uri::from(format!("mcp://agenthost/{hash}"))
 }

@@ -104,6 +104,7 @@ impl Host {
             return Err(Failure::UnknownSession(session.clone()));
         };
         self.slash_commands.remove(session);
+        self.unfollow(session, out);
         self.given_titles.remove(session);
         self.end_terminals_of(session, out);
         if self.opened.remove(session) {

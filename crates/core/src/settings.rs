@@ -12,6 +12,7 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::configuration::check_value;
+use crate::customizations::DECISIONS;
 use crate::effect::Effects;
 use crate::files::{Access, Root};
 use crate::host::Host;
@@ -40,7 +41,7 @@ const FOLDERS: u64 = 100;
 
 impl Host {
     /// What somebody chose, or what is true without that.
-    fn setting(&self, key: &str) -> Option<&Json> {
+    pub(crate) fn setting(&self, key: &str) -> Option<&Json> {
         let config = self.root()?.config.as_ref()?;
         let property = || config.schema.properties.get(key)?.default.as_ref();
         config.values.get(key).or_else(property)
@@ -165,6 +166,14 @@ pub(crate) fn schema(agents: &[AgentInfo]) -> ConfigSchema {
         read_only: Some(true),
         ..ConfigPropertySchema::new("array", "Requested folders")
     };
+    let decisions = ConfigPropertySchema {
+        description: Some(
+            "Which plugins and servers are on, everywhere (*) or in a folder, by where they come \
+             from."
+                .to_owned(),
+        ),
+        ..ConfigPropertySchema::new("object", "Enabled customizations")
+    };
     ConfigSchema {
         r#type: "object".to_owned(),
         properties: [
@@ -174,6 +183,7 @@ pub(crate) fn schema(agents: &[AgentInfo]) -> ConfigSchema {
             ),
             (WRITABLE.to_owned(), folders("Writable folders", "change")),
             (REQUESTED.to_owned(), requested),
+            (DECISIONS.to_owned(), decisions),
             (DEFAULT_AGENT.to_owned(), agent),
             (TOOL_TIMEOUT.to_owned(), patience),
         ]

@@ -17,6 +17,7 @@ use crate::env::Env;
 use crate::host::{Host, Subscription};
 use crate::input::ConnectionId;
 use crate::refusal::Failure;
+use crate::side_channel::hide_apps;
 
 /// Longest that an action waits for others, whatever a client allows. Longer
 /// than a person notices is of no use to anyone.
@@ -31,6 +32,11 @@ impl Host {
         params: &SubscribeParams,
         out: &mut Effects,
     ) -> Result<Answer, Failure> {
+        // Nothing is kept of what is said there.
+        if self.server_at(&params.channel).is_some() && self.shows_apps(connection) {
+            let nothing = SubscribeResult { snapshot: None };
+            return Ok(Answer::Subscribe(Box::new(nothing)));
+        }
         let mut snapshot = self.install_prepared(connection, &params.channel, out)?;
         let delivery = params.delivery.as_ref();
         let patience = delivery.and_then(|delivery| delivery.max_latency_ms);
@@ -49,9 +55,12 @@ impl Host {
     /// Registers a subscriber and takes the snapshot it starts from.
     fn install(&mut self, connection: ConnectionId, channel: &Uri) -> Result<Snapshot, Failure> {
         self.register(connection, channel)?;
-        let state = self
+        let mut state = self
             .snapshot_state(channel)
             .ok_or_else(|| Failure::Unreadable(channel.clone()))?;
+        if !self.shows_apps(connection) {
+            hide_apps(&mut state);
+        }
         Ok(Snapshot {
             resource: channel.clone(),
             state,
@@ -67,6 +76,7 @@ impl Host {
         out: &mut Effects,
     ) -> Result<Snapshot, Failure> {
         self.prepare_changeset(channel, out)?;
+        self.follow(channel, out);
         self.install(connection, channel)
     }
 

@@ -25,6 +25,9 @@ pub enum ToolErrand {
         session: Uri,
         /// The server.
         server: CustomizationId,
+        /// Who wants that. Only a person can have code started that nobody
+        /// allowed before.
+        by: StartedBy,
     },
     /// Stop a server.
     Stop {
@@ -65,6 +68,15 @@ pub enum ToolErrand {
         /// With what; without the channel.
         params: Object,
     },
+}
+
+/// Who wants a server started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartedBy {
+    /// A turn that could use it.
+    Turn,
+    /// A person who said so.
+    Person,
 }
 
 /// Something that a client has to say to a server.

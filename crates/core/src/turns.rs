@@ -87,6 +87,8 @@ impl Host {
         self.sync_chat(chat, out);
         self.sync_waiting_of(chat, out);
         self.end_workers(env, chat, out);
+        self.settle_calls(chat, out);
+        self.turn_over(chat, turn, out);
         self.mark_turn(chat, turn, Mark::After, out);
         !failed
     }

@@ -1,10 +1,13 @@
 //! What a connection says, made into inputs.
 
-use agenthost_core::{ConnectionId, Input, Principal, RawAnswer, Received};
-use agenthost_protocol::rpc::{
-    CallError, ClientNotification, ClientRequest, ErrorCode, Message, RequestId, RpcError,
+use agenthost_core::{
+    ConnectionId, Input, Principal, RawAnswer, Received, ServerMessage, is_server_channel,
 };
-use agenthost_protocol::wire::{Document, Limits, Node};
+use agenthost_protocol::rpc::{
+    Call, CallError, ClientNotification, ClientRequest, ErrorCode, Message, RequestId, RpcError,
+};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::{Document, Json, Limits, Node, Object};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::outbox::{Closing, Outbox};
@@ -52,6 +55,12 @@ pub(crate) fn decode(text: &str, limits: Limits) -> Option<Received> {
             Some(Received::Response(id, Box::new(Err(invalid.into()))))
         }
         Err(invalid) => Some(Received::Invalid(invalid.id.clone(), invalid.into())),
+        Ok(Message::Request(id, call)) if let Some(message) = to_server(&document, &call) => {
+            Some(Received::ToServer(Some(id), Box::new(message)))
+        }
+        Ok(Message::Notification(call)) if let Some(message) = to_server(&document, &call) => {
+            Some(Received::ToServer(None, Box::new(message)))
+        }
         Ok(Message::Request(id, call)) => Some(match ClientRequest::decode(&call) {
             Ok(request) => Received::Request(id, Box::new(request)),
             Err(error) => Received::Invalid(id, error.into()),
@@ -70,6 +79,42 @@ pub(crate) fn decode(text: &str, limits: Limits) -> Option<Received> {
             Some(Received::Response(response.id, Box::new(answer)))
         }
     }
+}
+
+/// What is for a server of tools, in the words of MCP: it names the channel of
+/// one among its parameters, or beside them. What is about the channel
+/// itself is for the host.
+fn to_server(document: &Document<'_>, call: &Call<'_>) -> Option<ServerMessage> {
+    let own = ClientRequest::METHODS
+        .iter()
+        .chain(ClientNotification::METHODS);
+    if own.copied().any(|method| method == call.method) {
+        return None;
+    }
+    let params = call.params.map(|params| params.to_json());
+    let inside = params
+        .as_ref()
+        .and_then(|params| params.get("channel")?.as_str());
+    let channel = match inside {
+        Some(channel) => channel.to_owned(),
+        None => {
+            let beside = document.root().get("channel").ok()??.to_json();
+            beside.as_str()?.to_owned()
+        }
+    };
+    if !is_server_channel(&channel) {
+        return None;
+    }
+    let mut params = match params {
+        Some(Json::Object(params)) => params,
+        _ => Object::default(),
+    };
+    params.shift_remove("channel");
+    Some(ServerMessage {
+        channel: Uri::from(channel),
+        method: call.method.clone().into_owned(),
+        params,
+    })
 }
 
 /// Whether a message that can't be read was meant as an answer.

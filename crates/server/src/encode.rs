@@ -29,6 +29,7 @@ pub(crate) fn answer(id: &RequestId, answer: &Answer) -> Result<String, encode::
         Answer::Read(result) => encode::success(id, result),
         Answer::List(result) => encode::success(id, result),
         Answer::Resolve(result) => encode::success(id, result),
+        Answer::OfServer(result) => encode::success(id, result),
         Answer::Snapshots(result) => {
             encode::success(id, &ReconnectResult::Snapshot(result.clone()))
         }

@@ -364,6 +364,7 @@ fn driver(
             forbidden,
             roots: config.roots.clone(),
             default_directory: std::env::home_dir().and_then(|home| uri_of(&home)),
+            customizable: None,
             grace: Millis(i64::try_from(grace).unwrap_or(i64::MAX)),
             subscriptions: config.limits.subscriptions,
         },

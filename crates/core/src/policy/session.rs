@@ -11,6 +11,7 @@ use agenthost_protocol::uri::Uri;
 
 use super::{check_name, several_directories, unknown};
 use crate::configuration::{check_value, with_defaults};
+use crate::customizations::{FoundServer, check_decisions, server, sort_decisions};
 use crate::refusal::Refusal;
 use crate::uris;
 
@@ -62,10 +63,22 @@ pub(super) fn judge(
                 return Err(Refusal::Primary);
             }
         }
-        SessionAction::CustomizationToggled(toggle) => known(session, &toggle.id)?,
-        SessionAction::McpServerStartRequested(request) => known(session, &request.id)?,
-        SessionAction::McpServerStopRequested(request) => known(session, &request.id)?,
-        SessionAction::McpServerBackgroundRequested(request) => known(session, &request.id)?,
+        SessionAction::CustomizationToggled(toggle) => {
+            known(session, &toggle.id)?;
+            check_decisions(session, &toggle.enablement)?;
+            sort_decisions(&mut toggle.enablement);
+        }
+        SessionAction::McpServerStartRequested(request) => {
+            if !known_server(session, &request.id)?.is_on {
+                return Err(Refusal::Invalid("the server is turned off".to_owned()));
+            }
+        }
+        SessionAction::McpServerStopRequested(request) => {
+            known_server(session, &request.id)?;
+        }
+        SessionAction::McpServerBackgroundRequested(request) => {
+            known_server(session, &request.id)?;
+        }
         SessionAction::ConfigChanged(change) => {
             configurable(session, change)?;
             if let (Some(true), Some(config)) = (change.replace, &session.config) {
@@ -135,6 +148,13 @@ fn known(session: &SessionState, id: &CustomizationId) -> Result<(), Refusal> {
     } else {
         Err(unknown("customization", id))
     }
+}
+
+fn known_server<'a>(
+    session: &'a SessionState,
+    id: &CustomizationId,
+) -> Result<FoundServer<'a>, Refusal> {
+    server(session, id).ok_or_else(|| unknown("server", id))
 }
 
 /// Only what is marked so can change while a session lives (CFG-6), and only

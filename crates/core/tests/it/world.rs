@@ -114,6 +114,7 @@ pub(crate) fn config() -> Config {
         forbidden: BTreeMap::new(),
         roots: Vec::new(),
         default_directory: None,
+        customizable: None,
         grace: Millis(30_000),
         subscriptions: 8,
     }

@@ -202,8 +202,52 @@ impl Customization {
         }
     }
 
+    /// What all customizations have, unless its kind is unknown.
+    pub fn base(&self) -> Option<&CustomizationBase> {
+        match self {
+            Customization::Plugin(plugin) => Some(&plugin.container.base),
+            Customization::Directory(directory) => Some(&directory.container.base),
+            Customization::McpServer(server) => Some(&server.base),
+            Customization::Unknown(_) => None,
+        }
+    }
+
+    /// How far reading it has got, if it is a container.
+    pub fn load(&self) -> Option<&LoadState> {
+        match self {
+            Customization::Plugin(plugin) => plugin.container.load.as_ref(),
+            Customization::Directory(directory) => directory.container.load.as_ref(),
+            Customization::McpServer(_) | Customization::Unknown(_) => None,
+        }
+    }
+
+    /// Whether it is on. What is in a container that is off, is off.
+    pub fn is_on(&self) -> bool {
+        let decided = |list: &Option<Vec<CustomizationEnablement>>| {
+            CustomizationEnablement::effective(list.as_deref().unwrap_or_default())
+        };
+        match self {
+            Customization::Plugin(plugin) => decided(&plugin.enablement),
+            Customization::Directory(directory) => directory.enabled,
+            Customization::McpServer(server) => decided(&server.enablement),
+            Customization::Unknown(_) => false,
+        }
+    }
+
+    /// A server at the top or inside, to change it.
+    pub fn server_mut(&mut self, id: &CustomizationId) -> Option<&mut McpServerCustomization> {
+        if let Customization::McpServer(server) = self {
+            return (server.base.id == *id).then_some(server);
+        }
+        let mut children = self.children_mut()?.iter_mut();
+        children.find_map(|child| match child {
+            ChildCustomization::McpServer(server) if server.base.id == *id => Some(&mut **server),
+            _ => None,
+        })
+    }
+
     /// What is inside, to change it.
-    pub(super) fn children_mut(&mut self) -> Option<&mut Vec<ChildCustomization>> {
+    pub fn children_mut(&mut self) -> Option<&mut Vec<ChildCustomization>> {
         match self {
             Customization::Plugin(plugin) => plugin.container.children.as_mut(),
             Customization::Directory(directory) => directory.container.children.as_mut(),

@@ -1,10 +1,9 @@
 //! What comes of a step: the world hears of it.
 
-use agenthost_core::{Answer, ConnectionId, Effect, Input};
+use agenthost_core::{Answer, ConnectionId, Effect, Input, Seen, without_apps};
 use agenthost_protocol::action::ActionEnvelope;
-use agenthost_protocol::ids::ServerSeq;
-use agenthost_protocol::rpc::{RequestId, encode};
-use agenthost_protocol::uri::Uri;
+use agenthost_protocol::rpc::encode;
+use agenthost_protocol::wire;
 use agenthost_store::StoreError;
 use axum::extract::ws::Utf8Bytes;
 
@@ -31,7 +30,12 @@ impl Driver {
                         until,
                         channels,
                         missing,
-                    }) => self.replay(&id, after, until, &channels, &missing)?,
+                        seen,
+                    }) => {
+                        let envelopes = self.store.replay(after, until, &channels)?;
+                        let envelopes = as_seen(envelopes, seen)?;
+                        text(crate::encode::replay(&id, envelopes, &missing))?
+                    }
                     Ok(answer) => Outgoing::Answer(id, Box::new(answer)),
                 };
                 self.deliveries.send(connection, outgoing)?;
@@ -97,6 +101,13 @@ impl Driver {
             Effect::Unwatch { channel } => self.later.unwatch(&channel),
             Effect::UseFiles(errand) => return Ok(self.later.use_files(errand)),
             Effect::Customize(_) | Effect::Tools(_) => {}
+            Effect::PassOn { method, params, to } => {
+                let text = utf8(encode::notification(&method, &params))?;
+                for connection in to {
+                    self.deliveries
+                        .send(connection, Outgoing::Text(text.clone()))?;
+                }
+            }
             Effect::FindFiles(search) => return Ok(self.later.find(search)),
             Effect::Later { after, input } => self.later.after(after, *input),
         }
@@ -117,16 +128,21 @@ impl Driver {
             None => utf8(encode::notification("action", envelope)),
         }
     }
+}
 
-    fn replay(
-        &self,
-        id: &RequestId,
-        after: ServerSeq,
-        until: ServerSeq,
-        channels: &[Uri],
-        missing: &[Uri],
-    ) -> Result<Outgoing, StoreError> {
-        let envelopes = self.store.replay(after, until, channels)?;
-        text(crate::encode::replay(id, envelopes, missing))
+/// What of the log a client gets to see. Few actions have anything in them that
+/// not all do, so few are read.
+fn as_seen(mut envelopes: Vec<String>, seen: Seen) -> Result<Vec<String>, StoreError> {
+    if seen == Seen::WithoutApps {
+        let of_servers = |text: &&mut String| text.contains("\"mcp");
+        for text in envelopes.iter_mut().filter(of_servers) {
+            // What can't be read is shown to nobody before it gets here.
+            if let Ok(envelope) = wire::from_str::<ActionEnvelope>(text)
+                && let Some(plain) = without_apps(&envelope)
+            {
+                *text = serde_json::to_string(&plain)?;
+            }
+        }
     }
+    Ok(envelopes)
 }

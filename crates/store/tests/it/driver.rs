@@ -49,6 +49,7 @@ fn config() -> Config {
         forbidden: BTreeMap::new(),
         roots: Vec::new(),
         default_directory: None,
+        customizable: None,
         grace: Millis(30_000),
         subscriptions: 100,
     }

@@ -1,6 +1,6 @@
 //! What stands inside a plugin or directory.
 
-use super::CustomizationBase;
+use super::{CustomizationBase, CustomizationEnablement};
 use crate::ids::CustomizationId;
 use crate::session::mcp_server::McpServerCustomization;
 use crate::wire::{Unknown, Wire};
@@ -101,6 +101,52 @@ pub struct HookCustomization {
 }
 
 impl ChildCustomization {
+    /// What all of them have but MCP servers.
+    pub fn leaf(&self) -> Option<&LeafBase> {
+        match self {
+            ChildCustomization::Agent(child) => Some(&child.leaf),
+            ChildCustomization::Skill(child) => Some(&child.leaf),
+            ChildCustomization::Prompt(child) => Some(&child.leaf),
+            ChildCustomization::Rule(child) => Some(&child.leaf),
+            ChildCustomization::Hook(child) => Some(&child.leaf),
+            ChildCustomization::McpServer(_) | ChildCustomization::Unknown(_) => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub fn leaf_mut(&mut self) -> Option<&mut LeafBase> {
+        match self {
+            ChildCustomization::Agent(child) => Some(&mut child.leaf),
+            ChildCustomization::Skill(child) => Some(&mut child.leaf),
+            ChildCustomization::Prompt(child) => Some(&mut child.leaf),
+            ChildCustomization::Rule(child) => Some(&mut child.leaf),
+            ChildCustomization::Hook(child) => Some(&mut child.leaf),
+            ChildCustomization::McpServer(_) | ChildCustomization::Unknown(_) => None,
+        }
+    }
+
+    /// What all customizations have, unless its kind is unknown.
+    pub fn base(&self) -> Option<&CustomizationBase> {
+        match self {
+            ChildCustomization::McpServer(server) => Some(&server.base),
+            other => other.leaf().map(|leaf| &leaf.base),
+        }
+    }
+
+    /// Whether it is on, as far as it is itself concerned.
+    pub fn is_on(&self) -> bool {
+        match self {
+            ChildCustomization::McpServer(server) => {
+                let list = server.enablement.as_deref();
+                CustomizationEnablement::effective(list.unwrap_or_default())
+            }
+            other => {
+                let leaf = other.leaf();
+                leaf.is_some_and(|leaf| leaf.enabled.unwrap_or(true))
+            }
+        }
+    }
+
     /// The name it goes by, unless its kind is unknown.
     pub fn id(&self) -> Option<&CustomizationId> {
         match self {

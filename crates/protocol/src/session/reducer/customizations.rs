@@ -8,9 +8,7 @@ use crate::session::actions::{
     CustomizationRemoved, CustomizationToggled, CustomizationUpdated, McpServerBackgroundRequested,
     McpServerStartRequested, McpServerStateChanged, McpServerStopRequested,
 };
-use crate::session::customization::{
-    ChildCustomization, Customization, CustomizationEnablement, LeafBase,
-};
+use crate::session::customization::{ChildCustomization, Customization, CustomizationEnablement};
 use crate::session::mcp_server::{McpServerCustomization, McpServerStarting, McpServerState};
 use crate::session::state::SessionState;
 use crate::uri::Uri;
@@ -161,17 +159,6 @@ impl ChildCustomization {
             leaf.enabled = Some(CustomizationEnablement::effective(decisions));
         } else if let ChildCustomization::McpServer(server) = self {
             server.enablement = kept(decisions);
-        }
-    }
-
-    fn leaf_mut(&mut self) -> Option<&mut LeafBase> {
-        match self {
-            ChildCustomization::Agent(child) => Some(&mut child.leaf),
-            ChildCustomization::Skill(child) => Some(&mut child.leaf),
-            ChildCustomization::Prompt(child) => Some(&mut child.leaf),
-            ChildCustomization::Rule(child) => Some(&mut child.leaf),
-            ChildCustomization::Hook(child) => Some(&mut child.leaf),
-            ChildCustomization::McpServer(_) | ChildCustomization::Unknown(_) => None,
         }
     }
 }

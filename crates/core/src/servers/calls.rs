@@ -1,0 +1,371 @@
+//! Calls that go through the gateway of a session.
+//!
+//! A client's tool that an agent calls is a call of the turn like any other:
+//! the agent may have told of it before, or it begins here. Its client carries
+//! it out, and what becomes of it is what the agent gets (CLT-4).
+
+use std::collections::BTreeMap;
+
+use agenthost_protocol::chat::{
+    ChatAction, ClientContributor, ConfirmationReason, ResponsePart, ToolCall, ToolCallAuthNeeded,
+    ToolCallAuthResolved, ToolCallContributor, ToolCallHead, ToolCallQuestion, ToolCallReady,
+    ToolCallResult, ToolCallStart, ToolCallTarget, ToolInput,
+};
+use agenthost_protocol::common::McpAuthRequirement;
+use agenthost_protocol::ids::{ToolCallId, TurnId};
+use agenthost_protocol::text::MaybeMarkdown;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Json;
+
+use crate::agent::ClientTool;
+use crate::client_tools::client_tools;
+use crate::effect::{Effect, Effects};
+use crate::env::Env;
+use crate::host::Host;
+use crate::tool_servers::{ToolErrand, ToolTicket};
+
+/// Most calls that agents wait for at a time.
+const CALLS: usize = 1_000;
+
+/// Calls of clients' tools that agents wait for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ToolCalls {
+    waiting: BTreeMap<ToolTicket, Place>,
+    /// Calls whose results agents have, in turns that run.
+    answered: Vec<Place>,
+}
+
+/// Where a call is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    chat: Uri,
+    turn: TurnId,
+    call: ToolCallId,
+}
+
+impl Host {
+    /// The agent calls a tool of a client.
+    #[expect(clippy::too_many_arguments, reason = "all that is known of a call")]
+    pub(super) fn tool_called(
+        &mut self,
+        env: &Env,
+        session: &Uri,
+        chat: &Uri,
+        ticket: ToolTicket,
+        tool: &str,
+        input: String,
+        out: &mut Effects,
+    ) {
+        let fail = |message: &str, out: &mut Effects| answer(ticket, failed(message), out);
+        let state = self.session(session);
+        let tools = state.map(client_tools).unwrap_or_default();
+        let Some(tool) = tools.into_iter().find(|known| known.name == tool) else {
+            fail("There is no such tool any more", out);
+            return;
+        };
+        let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
+        let Some(turn) = turn.filter(|_| self.owner(chat) == Some(session)) else {
+            fail("There is no turn that this could be for", out);
+            return;
+        };
+        if self.tool_calls.waiting.len() >= CALLS {
+            fail("Too many tools are being called", out);
+            return;
+        }
+        let turn = turn.id.clone();
+        let found = self.told_of(chat, &tool, &input);
+        let call = match found {
+            Some(call) => call,
+            None => self.begin_call(env, chat, &turn, &tool, out),
+        };
+        let place = Place {
+            chat: chat.clone(),
+            turn,
+            call,
+        };
+        self.ready_call(env, &place, &tool, input, out);
+        self.tool_calls.waiting.insert(ticket, place);
+        self.settle_calls(chat, out);
+    }
+
+    /// The call that the agent told of before it made it: of the same tool, and
+    /// nobody waits for it yet. One with the same arguments is meant first.
+    fn told_of(&self, chat: &Uri, tool: &ClientTool, input: &str) -> Option<ToolCallId> {
+        let turn = self.chat(chat)?.active_turn.as_ref()?;
+        let claimed = |call: &ToolCallId| {
+            let waiting = self.tool_calls.waiting.values();
+            let mut places = waiting.chain(&self.tool_calls.answered);
+            places.any(|place| place.chat == *chat && place.call == *call)
+        };
+        let mut fitting: Vec<_> = calls(turn.response_parts.items())
+            .filter(|(call, head)| {
+                let of_client = match &head.contributor {
+                    Some(ToolCallContributor::Client(owner)) => owner.client_id == tool.client,
+                    _ => false,
+                };
+                of_client
+                    && head.tool_name == tool.definition.name
+                    && is_open(call)
+                    && !claimed(&head.tool_call_id)
+            })
+            .collect();
+        fitting.sort_by_key(|(call, _)| !has_input(call, input));
+        let (_, head) = fitting.first()?;
+        Some(head.tool_call_id.clone())
+    }
+
+    /// A call that nobody told of.
+    fn begin_call(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        turn: &TurnId,
+        tool: &ClientTool,
+        out: &mut Effects,
+    ) -> ToolCallId {
+        let id = ToolCallId::from(env.unique("call"));
+        let start = ChatAction::ToolCallStart(Box::new(ToolCallStart {
+            target: ToolCallTarget {
+                turn_id: turn.clone(),
+                tool_call_id: id.clone(),
+                meta: None,
+            },
+            tool_name: tool.definition.name.clone(),
+            display_name: title(tool),
+            intention: None,
+            contributor: Some(ToolCallContributor::Client(ClientContributor {
+                client_id: tool.client.clone(),
+            })),
+        }));
+        self.originate(chat, start, out);
+        id
+    }
+
+    /// The arguments are complete: its client can begin, unless somebody is
+    /// asked first.
+    fn ready_call(
+        &mut self,
+        env: &Env,
+        place: &Place,
+        tool: &ClientTool,
+        input: String,
+        out: &mut Effects,
+    ) {
+        let Place { chat, turn, call } = place;
+        let state = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
+        let state = state.and_then(|turn| turn.response_parts.call(call.as_str()));
+        if !matches!(state, Some(ToolCall::Streaming(_))) {
+            return;
+        }
+        let ready = ChatAction::ToolCallReady(Box::new(ToolCallReady {
+            target: ToolCallTarget {
+                turn_id: turn.clone(),
+                tool_call_id: call.clone(),
+                meta: None,
+            },
+            contributor: None,
+            intention: None,
+            invocation_message: MaybeMarkdown::Plain(title(tool)),
+            tool_input: Some(ToolInput::Inline(input)),
+            question: ToolCallQuestion::default(),
+            confirmed: Some(ConfirmationReason::NotNeeded),
+        }));
+        if self.originate(chat, ready.clone(), out) {
+            self.react(env, chat, &ready.into(), out);
+            self.fail_stray_calls(env, chat, out);
+        }
+    }
+
+    /// Gives agents what became of their calls in a chat.
+    pub(crate) fn settle_calls(&mut self, chat: &Uri, out: &mut Effects) {
+        let running = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
+        let running = running.map(|turn| turn.id.clone());
+        let calls = &mut self.tool_calls;
+        calls
+            .answered
+            .retain(|place| place.chat != *chat || Some(&place.turn) == running.as_ref());
+        if !calls.waiting.values().any(|place| place.chat == *chat) {
+            return;
+        }
+        let mut settled = Vec::new();
+        for (ticket, place) in &self.tool_calls.waiting {
+            if place.chat == *chat
+                && let Some(result) = self.result_of(place)
+            {
+                settled.push((*ticket, result));
+            }
+        }
+        for (ticket, result) in settled {
+            let place = self.tool_calls.waiting.remove(&ticket);
+            self.tool_calls.answered.extend(place);
+            answer(ticket, result, out);
+        }
+    }
+
+    /// What came of a call; nothing while it goes on.
+    fn result_of(&self, place: &Place) -> Option<ToolCallResult> {
+        let turn = self
+            .chat(&place.chat)
+            .and_then(|chat| chat.active_turn.as_ref());
+        let turn = turn.filter(|turn| turn.id == place.turn);
+        let call = turn.and_then(|turn| turn.response_parts.call(place.call.as_str()));
+        match call {
+            None => Some(failed("The turn is over")),
+            Some(ToolCall::Completed(call)) => Some(call.result.clone()),
+            Some(ToolCall::Cancelled(_)) => Some(failed("It was not allowed to run")),
+            Some(
+                ToolCall::Streaming(_)
+                | ToolCall::PendingConfirmation(_)
+                | ToolCall::Running(_)
+                | ToolCall::AuthRequired(_)
+                | ToolCall::PendingResultConfirmation(_)
+                | ToolCall::Unknown(_),
+            ) => None,
+        }
+    }
+
+    /// The agent does not wait for a call any more: nobody needs to go on with
+    /// it.
+    pub(super) fn tool_abandoned(&mut self, env: &Env, ticket: ToolTicket, out: &mut Effects) {
+        let Some(place) = self.tool_calls.waiting.remove(&ticket) else {
+            return;
+        };
+        if self.result_of(&place).is_none() {
+            let target = ToolCallTarget {
+                turn_id: place.turn,
+                tool_call_id: place.call,
+                meta: None,
+            };
+            let message = "The agent does not wait for it any more".to_owned();
+            self.fail_call(env, &place.chat, target, message, out);
+        }
+    }
+
+    /// A call of a server's tool needs a token (TOO-18).
+    pub(super) fn call_needs_token(
+        &mut self,
+        session: &Uri,
+        chat: &Uri,
+        tool: &str,
+        requirement: Box<McpAuthRequirement>,
+        out: &mut Effects,
+    ) {
+        if let Some(target) = self.server_call(session, chat, tool, Waits::No) {
+            let required = ChatAction::ToolCallAuthRequired(Box::new(ToolCallAuthNeeded {
+                target,
+                auth: *requirement,
+            }));
+            self.originate(chat, required, out);
+            self.sync_chat(chat, out);
+            self.sync_waiting_of(chat, out);
+        }
+    }
+
+    /// Such a call goes on (TOO-20).
+    pub(super) fn call_has_token(
+        &mut self,
+        session: &Uri,
+        chat: &Uri,
+        tool: &str,
+        out: &mut Effects,
+    ) {
+        if let Some(target) = self.server_call(session, chat, tool, Waits::Yes) {
+            self.originate(
+                chat,
+                ChatAction::ToolCallAuthResolved(ToolCallAuthResolved { target }),
+                out,
+            );
+            self.sync_chat(chat, out);
+            self.sync_waiting_of(chat, out);
+        }
+    }
+
+    /// The last call of a server's tool that runs, or waits for a token.
+    fn server_call(
+        &self,
+        session: &Uri,
+        chat: &Uri,
+        tool: &str,
+        waits: Waits,
+    ) -> Option<ToolCallTarget> {
+        let known = self.customizing.get(session)?;
+        let tool = known.server_tools.iter().find(|known| known.name == tool)?;
+        let turn = self.chat(chat)?.active_turn.as_ref()?;
+        let fitting = calls(turn.response_parts.items()).filter(|(call, head)| {
+            let of_server = match &head.contributor {
+                Some(ToolCallContributor::Mcp(owner)) => owner.customization_id == tool.server,
+                _ => false,
+            };
+            let state = match waits {
+                Waits::Yes => matches!(call, ToolCall::AuthRequired(_)),
+                Waits::No => matches!(call, ToolCall::Running(_)),
+            };
+            of_server && state && head.tool_name == tool.own_name
+        });
+        let (_, head) = fitting.last()?;
+        Some(ToolCallTarget {
+            turn_id: turn.id.clone(),
+            tool_call_id: head.tool_call_id.clone(),
+            meta: head.meta.clone(),
+        })
+    }
+}
+
+/// Whether a call waits for a token.
+enum Waits {
+    Yes,
+    No,
+}
+
+fn calls<'a>(
+    parts: impl Iterator<Item = &'a ResponsePart>,
+) -> impl Iterator<Item = (&'a ToolCall, &'a ToolCallHead)> {
+    parts.filter_map(|part| match part {
+        ResponsePart::ToolCall(part) => Some((&part.tool_call, part.tool_call.head()?)),
+        _ => None,
+    })
+}
+
+/// Whether something may still come of a call.
+fn is_open(call: &ToolCall) -> bool {
+    match call {
+        ToolCall::Streaming(_)
+        | ToolCall::PendingConfirmation(_)
+        | ToolCall::Running(_)
+        | ToolCall::PendingResultConfirmation(_)
+        | ToolCall::Completed(_) => true,
+        ToolCall::AuthRequired(_) | ToolCall::Cancelled(_) | ToolCall::Unknown(_) => false,
+    }
+}
+
+fn has_input(call: &ToolCall, input: &str) -> bool {
+    let wrote = match call {
+        ToolCall::Streaming(call) => call.partial_input.as_deref(),
+        ToolCall::Running(call) => match &call.parameters.tool_input {
+            Some(ToolInput::Inline(input)) => Some(input.as_str()),
+            _ => None,
+        },
+        _ => None,
+    };
+    wrote == Some(input)
+}
+
+fn title(tool: &ClientTool) -> String {
+    let title = tool.definition.title.as_ref();
+    title.unwrap_or(&tool.definition.name).clone()
+}
+
+fn failed(message: &str) -> ToolCallResult {
+    ToolCallResult {
+        success: false,
+        past_tense_message: MaybeMarkdown::Plain(message.to_owned()),
+        content: None,
+        structured_content: None,
+        error: Some(Json::from_iter([("message", message)])),
+    }
+}
+
+fn answer(call: ToolTicket, result: ToolCallResult, out: &mut Effects) {
+    let result = Box::new(result);
+    out.push(Effect::Tools(Box::new(ToolErrand::Answer { call, result })));
+}
