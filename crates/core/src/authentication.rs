@@ -70,7 +70,11 @@ impl Host {
     ) -> Result<Answer, Failure> {
         let invalid = |reason: &str| Failure::InvalidParams(reason.to_owned());
         let challenges = self.challenges(&params.resource);
-        if self.protected(&params.resource).is_none() && challenges.is_empty() {
+        let has_one = self
+            .tokens
+            .keys()
+            .any(|place| place.resource == params.resource);
+        if self.protected(&params.resource).is_none() && challenges.is_empty() && !has_one {
             return Err(invalid(
                 "resource: no agent or server here needs a token for this",
             ));

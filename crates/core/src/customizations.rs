@@ -43,6 +43,8 @@ pub(crate) struct Customizing {
     pub(crate) servers: BTreeSet<CustomizationId>,
     /// Servers that a person stopped: no turn starts them.
     pub(crate) halted: BTreeSet<CustomizationId>,
+    /// What people turned on or off in the session.
+    toggled: BTreeSet<CustomizationId>,
     /// What clients brought, as it was last told.
     brought: Vec<BroughtPlugin>,
     /// What is off, as it was last told.

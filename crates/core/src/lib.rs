@@ -89,7 +89,7 @@ pub use host::{Config, Host, Remembered, StoredChannel};
 pub use input::{ConnectionId, Extent, Input, Loaded, Need, Received};
 pub use questions::RawAnswer;
 pub use refusal::{Failure, Refusal};
-pub use side_channel::{ServerMessage, is_server_channel, without_apps};
+pub use side_channel::{ServerMessage, hide_apps, is_server_channel, without_apps};
 pub use terminal_output::{CommandLine, TerminalEnd, TerminalEvent};
 pub use terminals::{TerminalCommand, TerminalProgram};
 pub use watches::WatchErrand;

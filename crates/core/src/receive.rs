@@ -46,7 +46,7 @@ impl Host {
                     out.fail(connection, &id, error);
                 }
             }
-            Received::ToServer(id, message) => self.to_server(connection, id, *message, out),
+            Received::ToServer(id, message) => self.message_server(connection, id, *message, out),
             Received::Response(id, answer) => self.hear_answer(connection, id, *answer, out),
             // Before the handshake nobody knows who is speaking (HSK-2).
             Received::Notification(_) if self.clients.client_of(connection).is_none() => {}

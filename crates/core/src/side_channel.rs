@@ -55,7 +55,7 @@ pub fn is_server_channel(channel: &str) -> bool {
 impl Host {
     /// Passes on what a client says to a server. What it may say, the server's
     /// keeper knows.
-    pub(crate) fn to_server(
+    pub(crate) fn message_server(
         &mut self,
         connection: ConnectionId,
         id: Option<RequestId>,
@@ -190,7 +190,7 @@ pub fn without_apps(envelope: &ActionEnvelope) -> Option<ActionEnvelope> {
 }
 
 /// Takes the same out of a state.
-pub(crate) fn hide_apps(state: &mut ChannelState) {
+pub fn hide_apps(state: &mut ChannelState) {
     if let ChannelState::Session(session) = state
         && let Some(list) = session.customizations.as_ref().and_then(plain_list)
     {

@@ -173,6 +173,9 @@ impl Host {
                 continue;
             }
             let by_client = published.map(CustomizationEnablement::effective);
+            // What a client decides holds until somebody here decides otherwise.
+            let here = brought.is_none() || self.was_toggled(session, child.id());
+            let shown = shown.filter(|_| here);
             let before = shown.and_then(|shown| shown.leaf()?.enabled);
             let decided = before.or(by_client);
             if let Some(leaf) = child.leaf_mut() {
@@ -182,6 +185,12 @@ impl Host {
             }
         }
         new
+    }
+
+    fn was_toggled(&self, session: &Uri, id: Option<&CustomizationId>) -> bool {
+        let known = self.customizing.get(session);
+        let both = known.zip(id);
+        both.is_some_and(|(known, id)| known.toggled.contains(id))
     }
 
     /// A server that runs goes on running when what it is in is read again.
@@ -262,6 +271,9 @@ impl Host {
             return;
         };
         let folder = primary(state).cloned();
+        if let Some(known) = self.customizing.get_mut(session) {
+            known.toggled.insert(toggled.id.clone());
+        }
         if self.keep_decisions(&key, folder.as_ref(), &toggled.enablement, out) {
             for other in self.customizing.keys().cloned().collect::<Vec<_>>() {
                 if other != *session {

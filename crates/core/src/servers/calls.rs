@@ -17,7 +17,7 @@ use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
-use crate::agent::ClientTool;
+use crate::agent::{AgentCommand, ClientTool};
 use crate::client_tools::client_tools;
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
@@ -83,6 +83,14 @@ impl Host {
             turn,
             call,
         };
+        let called = AgentCommand::ClientToolCalled {
+            chat: chat.clone(),
+            turn: place.turn.clone(),
+            call: place.call.clone(),
+            tool: tool.name.clone(),
+            input: input.clone(),
+        };
+        self.command(chat, called, out);
         self.ready_call(env, &place, &tool, input, out);
         self.tool_calls.waiting.insert(ticket, place);
         self.settle_calls(chat, out);

@@ -76,7 +76,7 @@ fn rejections_go_to_the_originator_with_a_reason() {
             c1 ! s1 session/customizationToggled {"id": "x", "enablement": []}
                 c1: 12 rejected: there is no customization `x`
             c1 ! s1 session/mcpServerStartRequested {"id": "x"}
-                c1: 13 rejected: there is no customization `x`
+                c1: 13 rejected: there is no server `x`
             c1 ! s1 session/configChanged {"config": {"a": 1}}
                 c1: 14 rejected: the agent does not support configuration of a session
             c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "x", "origin": {"kind": "agent"}}}

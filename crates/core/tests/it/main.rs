@@ -15,6 +15,7 @@ mod chats;
 mod completing;
 mod configuration;
 mod contents;
+mod customizing;
 mod directories;
 mod dispatch;
 mod handshake;

@@ -10,6 +10,7 @@ use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
+use crate::customizing;
 use crate::script::uri;
 
 /// The short name of a channel.
@@ -138,8 +139,16 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                     .collect();
                 format!("files in [{}]", roots.join(", "))
             }
-            Effect::Customize(errand) => format!("{errand:?}"),
-            Effect::Tools(errand) => format!("{errand:?}"),
+            Effect::Customize(errand) => format!("customizations: {}", customizing::render(errand)),
+            Effect::Tools(errand) => format!("tools: {}", customizing::render_tools(errand)),
+            Effect::PassOn { method, params, to } => {
+                let to: Vec<_> = to.iter().map(name).collect();
+                format!(
+                    "{}: {method} {}",
+                    to.join(","),
+                    Json::Object(params.clone())
+                )
+            }
             Effect::FindFiles(search) => {
                 let names: Vec<_> = search.directories.iter().map(Uri::as_str).collect();
                 format!("find {:?} in [{}]", search.query, names.join(", "))
@@ -283,6 +292,7 @@ fn render_answer(answer: &Answer) -> String {
             until,
             channels,
             missing,
+            seen: _,
         } => {
             let list = |uris: &[Uri]| uris.iter().map(short).collect::<Vec<_>>().join(", ");
             format!(
@@ -301,7 +311,9 @@ fn render_answer(answer: &Answer) -> String {
             )
         }
         Answer::Subscribe(result) => {
-            let snapshot = result.snapshot.as_ref().unwrap();
+            let Some(snapshot) = &result.snapshot else {
+                return "subscribed".to_owned();
+            };
             let shown = match &snapshot.state {
                 ChannelState::Chat(chat) if chat.turns_next_cursor.is_some() => {
                     let ids: Vec<_> = chat.turns.items().map(|turn| turn.id.as_str()).collect();
@@ -339,6 +351,7 @@ fn render_answer(answer: &Answer) -> String {
         }
         Answer::Watch(result) => format!("watch {}", result.channel),
         Answer::Read(_) | Answer::List(_) | Answer::Resolve(_) => "about a file".to_owned(),
+        Answer::OfServer(answer) => format!("the server says {answer}"),
         Answer::Completions(result) => {
             let items = result.items.iter().map(|item| {
                 let range = item.range_start.zip(item.range_end);

@@ -27,6 +27,8 @@
 //! changed WATCH FILE   a watch saw something
 //! unwatched WATCH      a while has passed since a watch began
 //! expired              the time of the oldest token is over
+//! customized SESSION … what is found out about customizations: see `customizing`
+//! tools SESSION …      what happens to servers of tools: see there, too
 //! silent               the patience with the oldest call of a client is over
 //! ```
 //!
@@ -36,7 +38,7 @@
 
 use agenthost_core::{
     Answer, CommandLine, ConnectionId, Effects, Failure, FileKind, FoundFile, Input, RawAnswer,
-    Received, TerminalEnd, TerminalEvent, uris,
+    Received, ServerMessage, TerminalEnd, TerminalEvent, uris,
 };
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message, RpcError};
@@ -48,6 +50,7 @@ use expect_test::Expect;
 use serde_json::json;
 
 use crate::changes;
+use crate::customizing;
 use crate::render::render;
 use crate::world::World;
 
@@ -55,6 +58,17 @@ use crate::world::World;
 /// in the result, with what came of each below it.
 pub(crate) fn check(script: &str, expected: Expect) {
     let mut world = World::new();
+    let result = run(&mut world, script);
+    world.check_mirrors();
+    expected.assert_eq(&format!("{result}\n"));
+}
+
+/// The same in a world where customizations are read.
+pub(crate) fn check_customized(script: &str, expected: Expect) {
+    let mut config = crate::world::config();
+    let agents = config.agents.iter().map(|agent| agent.provider.clone());
+    config.customizable = Some(agents.collect());
+    let mut world = World::with(config);
     let result = run(&mut world, script);
     world.check_mirrors();
     expected.assert_eq(&format!("{result}\n"));
@@ -200,6 +214,8 @@ impl Runner<'_> {
                 let expired = self.world.tokens.pop_front().unwrap();
                 self.world.step(expired)
             }
+            "customized" => self.world.step(customizing::event(rest)),
+            "tools" => self.world.step(customizing::tool_event(rest)),
             "grace" => self.world.step(Input::GraceEnded {
                 client: ClientId::from(rest),
             }),
@@ -342,6 +358,18 @@ impl Join for Effects {
 pub(crate) fn received(text: &str) -> Received {
     let document = Document::parse(text, Limits::default()).unwrap();
     match Message::decode(&document).unwrap() {
+        Message::Request(id, call) if call.method.contains('/') => {
+            let Json::Object(mut params) = call.params.unwrap().to_json() else {
+                panic!("expected an object");
+            };
+            let channel = params.shift_remove("channel").unwrap();
+            let message = ServerMessage {
+                channel: Uri::from(channel.as_str().unwrap()),
+                method: call.method.into_owned(),
+                params,
+            };
+            Received::ToServer(Some(id), Box::new(message))
+        }
         Message::Request(id, call) => match ClientRequest::decode(&call) {
             Ok(request) => Received::Request(id, Box::new(request)),
             Err(error) => Received::Invalid(id, RpcError::from(error)),
@@ -370,12 +398,12 @@ fn found(path: &str) -> FoundFile {
     }
 }
 
-fn word(text: &str) -> (&str, &str) {
+pub(crate) fn word(text: &str) -> (&str, &str) {
     let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
     (word, rest.trim())
 }
 
-fn object(text: &str) -> Json {
+pub(crate) fn object(text: &str) -> Json {
     if text.is_empty() {
         return json!({});
     }

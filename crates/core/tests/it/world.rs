@@ -10,7 +10,8 @@ use std::sync::Arc;
 use agenthost_core::agent::AgentCommand;
 use agenthost_core::{
     Answer, ChangeErrand, Config, ConnectionId, Effect, Effects, Env, Extent, FileErrand,
-    FileSearch, Host, Input, Need, Principal, Received, TerminalCommand, WatchErrand, Write,
+    FileSearch, Host, Input, Need, Principal, Received, Seen, TerminalCommand, WatchErrand, Write,
+    hide_apps, without_apps,
 };
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::{ChannelState, Snapshot};
@@ -31,6 +32,7 @@ use crate::invariants::{self, Listing, Queues, Verdicts};
 use crate::log::{Log, cut};
 
 pub(crate) struct World {
+    config: Config,
     pub(crate) host: Host,
     pub(crate) log: Log,
     pub(crate) clients: BTreeMap<ConnectionId, Mirror>,
@@ -135,9 +137,14 @@ fn schema() -> SessionConfigSchema {
 
 impl World {
     pub(crate) fn new() -> Self {
+        Self::with(config())
+    }
+
+    pub(crate) fn with(config: Config) -> Self {
         let log = Log::default();
         let mut world = World {
-            host: Host::new(config(), log.remember()),
+            host: Host::new(config.clone(), log.remember()),
+            config,
             log,
             clients: BTreeMap::new(),
             memories: BTreeMap::new(),
@@ -177,7 +184,8 @@ impl World {
         }
         if let Input::Received {
             connection,
-            message: Received::Request(id, _) | Received::Invalid(id, _),
+            message:
+                Received::Request(id, _) | Received::Invalid(id, _) | Received::ToServer(Some(id), _),
         } = &input
         {
             let client = self.clients.entry(*connection).or_default();
@@ -271,12 +279,14 @@ impl World {
                         until,
                         channels,
                         missing,
+                        seen,
                     }) => {
                         for gone in missing {
                             client.channels.remove(gone);
                         }
                         for envelope in self.log.replay(*after, *until, channels) {
-                            client.apply(&envelope);
+                            let plain = without_apps(&envelope).filter(|_| *seen != Seen::All);
+                            client.apply(plain.as_ref().unwrap_or(&envelope));
                         }
                     }
                     Ok(
@@ -291,7 +301,8 @@ impl World {
                         | Answer::Watch(_)
                         | Answer::Read(_)
                         | Answer::List(_)
-                        | Answer::Resolve(_),
+                        | Answer::Resolve(_)
+                        | Answer::OfServer(_),
                     )
                     | Err(_) => {}
                 }
@@ -334,7 +345,7 @@ impl World {
             Effect::Close { connection } => {
                 self.clients.get_mut(connection).unwrap().closed = true;
             }
-            Effect::Customize(_) | Effect::Tools(_) => {}
+            Effect::Customize(_) | Effect::Tools(_) | Effect::PassOn { .. } => {}
             Effect::FindFiles(search) => self.searches.push_back(search.clone()),
             Effect::UseFiles(errand) => self.errands.push_back(errand.clone()),
             // What agents do with tokens is theirs.
@@ -430,7 +441,7 @@ impl World {
         self.asked.clear();
         self.unanswered.clear();
         self.opened.clear();
-        self.host = Host::new(config(), self.log.remember());
+        self.host = Host::new(self.config.clone(), self.log.remember());
         let mut all = Effects::default();
         self.take(Input::Started, &mut all);
         for channel in self.host.unfinished() {
@@ -488,6 +499,7 @@ fn windowed(host: &ChannelState, mirror: &ChannelState) -> ChannelState {
 /// mirror keeps what the snapshot said.
 fn comparable(state: &ChannelState) -> ChannelState {
     let mut state = state.clone();
+    hide_apps(&mut state);
     if let ChannelState::Session(session) = &mut state {
         let session = Arc::make_mut(session);
         let idle = agenthost_protocol::common::SessionStatus::IDLE;
