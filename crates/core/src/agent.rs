@@ -140,6 +140,22 @@ pub enum AgentCommand {
         /// The tools.
         tools: Vec<ClientTool>,
     },
+    /// The agent really calls a tool of a client: the call is the host's from
+    /// now on, and its client completes it. What the agent itself tells of it is
+    /// not needed any more, also if it tells of it only now.
+    ClientToolCalled {
+        /// The chat.
+        chat: Uri,
+        /// The turn.
+        turn: TurnId,
+        /// The call: one that the agent told of, or else one that the host
+        /// began.
+        call: ToolCallId,
+        /// The tool, as the agent calls it.
+        tool: String,
+        /// With what, as JSON.
+        input: String,
+    },
     /// The user wants to say something while a turn runs. An agent that takes
     /// it in says so; one that can't leaves it.
     Steer {
@@ -191,6 +207,7 @@ impl AgentCommand {
             | AgentCommand::OpenChat { chat, .. }
             | AgentCommand::CloseChat { chat }
             | AgentCommand::ToolCompleted { chat, .. }
+            | AgentCommand::ClientToolCalled { chat, .. }
             | AgentCommand::Steer { chat, .. }
             | AgentCommand::Attached { chat, .. }
             | AgentCommand::UseTerminal { chat, .. }

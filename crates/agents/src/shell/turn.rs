@@ -248,6 +248,7 @@ impl Turn {
                     | AgentCommand::Answer { .. }
                     | AgentCommand::OpenChat { .. }
                     | AgentCommand::ToolCompleted { .. }
+                    | AgentCommand::ClientToolCalled { .. }
                     | AgentCommand::Steer { .. }
                     | AgentCommand::UseTerminal { .. }
                     | AgentCommand::Attached { .. }

@@ -425,6 +425,7 @@ fn render_command(command: &AgentCommand) -> String {
         AgentCommand::ToolCompleted { call, result, .. } => {
             format!("completed {call} {}", result.success)
         }
+        AgentCommand::ClientToolCalled { call, tool, .. } => format!("called {tool} as {call}"),
         AgentCommand::ServerTools { tools } => {
             let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
             format!("server tools [{}]", names.join(", "))

@@ -149,6 +149,7 @@ impl Bridge {
             // It has no tools of clients, and can't be talked to while it works:
             // what it is not told of, stays.
             AgentCommand::ToolCompleted { .. }
+            | AgentCommand::ClientToolCalled { .. }
             | AgentCommand::ClientTools { .. }
             | AgentCommand::ServerTools { .. }
             | AgentCommand::Steer { .. }
