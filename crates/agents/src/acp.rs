@@ -42,7 +42,7 @@ pub use mcp::{AcpMcpServer, AcpMcpWay};
 pub use own_sessions::{OwnSession, own_sessions};
 pub use probe::{Examination, SignedIn, examine, program_version, sign_in, sign_in_command};
 pub use process::AcpLaunch;
-pub use profile::{AcpProfile, AgentSessions};
+pub use profile::{AcpProfile, AgentSessions, HostTools};
 pub use services::AcpService;
 pub use sign_in::{SignInMethod, SignInWay, TerminalSignIn};
 pub use trust::Trust;

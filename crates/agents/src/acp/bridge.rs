@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agenthost_core::SessionKey;
 use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_core::{SessionKey, uris};
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
@@ -28,6 +28,7 @@ use self::trust::Remarks;
 use super::agent::AcpAgent;
 use super::chat::{AgentSession, Chat, InFlight, Knows, Link, Prompted, Running};
 use super::live::{Call, Live, Phase};
+use super::profile::AgentSessions;
 use super::prompt;
 use super::replay::Purpose;
 use super::services::Services;
@@ -183,7 +184,11 @@ impl Bridge {
         let (Some(live), Some(chat)) = (&self.live, self.chats.get_mut(address)) else {
             return Ok(());
         };
-        if let Some(spare) = self.spare.open() {
+        let only = self.agent.profile.sessions == AgentSessions::One;
+        // With tools of the host it was begun for the first chat.
+        let fits = self.agent.gateway.is_none() || only;
+        let fits = fits || *address == uris::default_chat(&self.session);
+        if let (true, Some(spare)) = (fits, self.spare.open()) {
             let id = spare.id.clone();
             chat.agent_session = std::mem::take(&mut self.spare);
             self.note(address, &id).await?;
