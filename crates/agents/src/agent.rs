@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 
 use crate::large;
 use crate::mapper::{TurnEvent, TurnMapper};
+use crate::relay::ToolRelay;
 use crate::tokens::Tokens;
 
 /// An agent that can work for sessions.
@@ -34,6 +35,13 @@ pub trait Agent: Send + Sync + 'static {
     /// Values that nobody may choose for its sessions, as far as that is known
     /// before it runs.
     fn forbidden(&self) -> Vec<ForbiddenValue> {
+        Vec::new()
+    }
+
+    /// What it reads by itself of what customizes agents: beginnings of paths
+    /// in the folders of a session, or in the home directory after `~/`. The
+    /// host does not tell it what stands there.
+    fn reads(&self) -> Vec<String> {
         Vec::new()
     }
 
@@ -60,6 +68,8 @@ pub struct Session {
     pub events: Events,
     /// Tokens that clients handed over.
     pub tokens: Tokens,
+    /// The way to the tools that the host offers, if it offers any.
+    pub relay: Option<ToolRelay>,
 }
 
 /// The way to the host. Its queue is bounded: an agent that tells more than

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::agent::{Agent, Events, Session};
+use crate::relay::ToolRelay;
 use crate::tokens::Tokens;
 
 /// Commands that wait for an agent. When there are more, the agent is taken
@@ -29,6 +30,7 @@ pub struct Agents {
     tasks: JoinSet<()>,
     contents: Option<Arc<Contents>>,
     tokens: Tokens,
+    relay: Option<ToolRelay>,
 }
 
 struct Working {
@@ -47,12 +49,19 @@ impl Agents {
             tasks: JoinSet::new(),
             contents: None,
             tokens: Tokens::default(),
+            relay: None,
         }
     }
 
     /// Where to put what is too large for a state. Without, it stays there.
     pub fn put_aside_in(&mut self, contents: Arc<Contents>) {
         self.contents = Some(contents);
+    }
+
+    /// How agents get to the tools that the host offers. Without, they get to
+    /// none of them.
+    pub fn offer_tools_by(&mut self, relay: ToolRelay) {
+        self.relay = Some(relay);
     }
 
     /// Keeps a token for agents that need it, or forgets it. Whoever runs
@@ -128,6 +137,7 @@ impl Agents {
             commands: receiver,
             events: events.clone(),
             tokens: self.tokens.clone(),
+            relay: self.relay.clone(),
         });
         let task = self.tasks.spawn(async move {
             // A task of its own, so that it can break without taking this one

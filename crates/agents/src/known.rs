@@ -60,6 +60,13 @@ pub struct KnownAgent {
     /// Whether it works well with terminals of the host.
     #[serde(default)]
     pub terminals: bool,
+    /// Whether it works well with the tools that the host offers.
+    #[serde(default = "yes")]
+    pub host_tools: bool,
+    /// What it reads by itself of what customizes agents: beginnings of paths
+    /// in the folder that it works in, or in the home directory after `~/`.
+    #[serde(default)]
+    pub reads: Vec<String>,
     /// Whether a second session would end the first of the same process.
     #[serde(default)]
     pub one_session_per_process: bool,
@@ -116,6 +123,10 @@ struct Table {
     agents: Vec<KnownAgent>,
 }
 
+fn yes() -> bool {
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -143,6 +154,10 @@ mod tests {
             let mut sorted = agent.keys.clone();
             sorted.sort();
             assert_eq!(agent.keys, sorted, "{id}");
+            for place in &agent.reads {
+                let inside = !place.starts_with('/') && !place.contains("..");
+                assert!(inside && place != "~/", "{id}: {place}");
+            }
             if let Some(token) = &agent.token {
                 assert!(token.resource.starts_with("https://"), "{id}");
             }

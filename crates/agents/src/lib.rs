@@ -19,18 +19,20 @@ mod installed;
 mod known;
 mod large;
 mod mapper;
+mod relay;
 mod shell;
 mod tokens;
 
 pub use acp::{
     AcpAgent, AcpLaunch, AcpMcpServer, AcpMcpWay, AcpProfile, AcpService, AgentSessions,
-    Examination, OwnSession, SignInMethod, SignInWay, SignedIn, TerminalSignIn, Trust, examine,
-    own_sessions, program_version, sign_in, sign_in_command,
+    Examination, HostTools, OwnSession, SignInMethod, SignInWay, SignedIn, TerminalSignIn, Trust,
+    examine, own_sessions, program_version, sign_in, sign_in_command,
 };
 pub use agent::{Agent, Events, HostGone, Session, SessionFuture};
 pub use agents::Agents;
 pub use installed::{find_known, find_program};
 pub use known::{KnownAgent, LoadQuality, TokenUse, known_agents};
 pub use mapper::{ToolReady, ToolSeen, ToolStart, TurnEvent, TurnMapper};
+pub use relay::ToolRelay;
 pub use shell::ShellAgent;
 pub use tokens::Tokens;

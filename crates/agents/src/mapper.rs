@@ -10,9 +10,9 @@ use std::sync::Arc;
 use agenthost_protocol::chat::{
     ChatAction, ConfirmationOption, ConfirmationReason, Delta, InputRequest, InputRequested,
     MarkdownPart, Reasoning, ReasoningPart, ResponsePart, ResponsePartAdded,
-    SystemNotificationPart, ToolCallComplete, ToolCallContentChanged, ToolCallDelta,
-    ToolCallQuestion, ToolCallReady, ToolCallResult, ToolCallStart, ToolCallTarget, ToolInput,
-    ToolResultContent, Usage,
+    SystemNotificationPart, ToolCallComplete, ToolCallContentChanged, ToolCallContributor,
+    ToolCallDelta, ToolCallQuestion, ToolCallReady, ToolCallResult, ToolCallStart, ToolCallTarget,
+    ToolInput, ToolResultContent, Usage,
 };
 use agenthost_protocol::common::{ContentRef, Meta, UsageInfo};
 use agenthost_protocol::ids::{PartId, ToolCallId, TurnId};
@@ -83,6 +83,8 @@ pub struct ToolSeen {
     pub name: String,
     /// The tool, for people.
     pub display_name: String,
+    /// Whose tool it is, if it is not the agent's own.
+    pub contributor: Option<ToolCallContributor>,
     /// Free data.
     pub meta: Option<Meta>,
 }
@@ -98,6 +100,9 @@ pub struct ToolReady {
     pub input: Option<String>,
     /// What to ask; `None` if nobody has to be asked.
     pub question: Option<ToolCallQuestion>,
+    /// Whose tool it is, if it is not the agent's own. A client's is known as
+    /// such from the start (TOO-5).
+    pub contributor: Option<ToolCallContributor>,
     /// Free data, in place of what was there.
     pub meta: Option<Meta>,
 }
@@ -132,7 +137,7 @@ enum Step {
     Asked,
     /// It runs without having asked.
     Runs,
-    /// It is done, or was refused.
+    /// It is done, was refused, or is somebody else's business.
     Done,
 }
 
@@ -278,6 +283,7 @@ impl TurnMapper {
             id: start.id.clone(),
             name: start.name,
             display_name: start.display_name,
+            contributor: None,
             meta: None,
         });
         if !actions.is_empty() {
@@ -286,6 +292,7 @@ impl TurnMapper {
                 message: start.message,
                 input: start.input,
                 question: start.question,
+                contributor: None,
                 meta: None,
             }));
         }
@@ -307,7 +314,7 @@ impl TurnMapper {
             tool_name: seen.name,
             display_name: seen.display_name,
             intention: None,
-            contributor: None,
+            contributor: seen.contributor,
         }))]
     }
 
@@ -327,7 +334,7 @@ impl TurnMapper {
         };
         vec![ChatAction::ToolCallReady(Box::new(ToolCallReady {
             target,
-            contributor: None,
+            contributor: ready.contributor,
             intention: None,
             invocation_message: ready.message,
             tool_input: ready.input.map(ToolInput::Inline),
@@ -338,6 +345,12 @@ impl TurnMapper {
 
     /// A call that somebody refused is over: the refusal ended it.
     pub fn refused(&mut self, id: &ToolCallId) {
+        self.calls.insert(id.clone(), Step::Done);
+    }
+
+    /// A call is somebody else's business from now on: the host made it ready,
+    /// and its client ends it.
+    pub fn taken_over(&mut self, id: &ToolCallId) {
         self.calls.insert(id.clone(), Step::Done);
     }
 

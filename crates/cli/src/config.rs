@@ -113,6 +113,10 @@ pub(crate) const KEYS: &[Key] = &[
         "agents.terminals",
         "let it run commands through the host, in terminals that all can watch",
     ),
+    key(
+        "agents.host_tools",
+        "give it the tools of clients and of servers that the host runs",
+    ),
     key("agents.mcp_servers.name", "name of a server of tools (MCP)"),
     key(
         "agents.mcp_servers.command",

@@ -11,7 +11,10 @@ mod memory;
 mod output;
 #[path = "acp_agent/sessions.rs"]
 mod sessions;
+#[path = "acp_agent/tools.rs"]
+mod tools;
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, StdinLock};
 use std::process::Stdio;
 
@@ -23,7 +26,8 @@ pub use memory::MEMORY;
 
 /// Set for the process that is to be the agent; says how it starts: any of
 /// `early`, `auth`, `silent`, `old`, `modes`, `trusting`, `plain`, `http`, `load`,
-/// `resume`, `fork`, `list`, separated by spaces.
+/// `resume`, `fork`, `list`, and `codex`, `gemini` or `goose` for how it tells of
+/// calls of servers of tools; separated by spaces.
 pub const AS_AGENT: &str = "AGENTHOST_TEST_ACP_AGENT";
 
 /// Names a file: without it, nobody is signed in. The agent makes it when it is
@@ -63,6 +67,13 @@ pub fn command(test: &str) -> (String, Vec<String>) {
 /// offered                      says what it was offered, and told to use
 /// blocks                       says what the prompt was
 /// chosen                       says what was set
+/// mcp list [SERVER]            says which tools a server has that it was given
+/// mcp call NAME {arguments}    tells of a call, makes it, says what came of it
+/// mcp ask NAME {arguments}     the same, but asks whether it may
+/// mcp late NAME {arguments}    the same, but tells of it afterwards
+/// mcp quiet NAME {arguments}   the same, but tells nothing
+/// mcp announce NAME {arguments}  tells of a call, and does not make it
+/// mcp abandon NAME {arguments} makes a call, and does not wait for its end
 /// session   known              says what the session is called, what was said in it
 /// variable NAME                says what it finds in its environment
 /// spawn                        starts something that stays, says its number
@@ -87,8 +98,11 @@ pub fn play() {
         chosen: Vec::new(),
         offered: Vec::new(),
         terminals: Vec::new(),
+        given: BTreeMap::new(),
+        servers: Vec::new(),
     };
     agent.work();
+    drop(agent);
     std::process::exit(0);
 }
 
@@ -100,6 +114,9 @@ struct Agent {
     chosen: Vec<Value>,
     offered: Vec<Value>,
     terminals: Vec<String>,
+    /// The servers of tools that each session was given.
+    given: BTreeMap<String, Value>,
+    servers: Vec<tools::Server>,
 }
 
 /// How a script ended.
@@ -125,7 +142,7 @@ impl Agent {
                 }
                 "session/new" => {
                     self.offered.extend(params.get("mcpServers").cloned());
-                    self.open(&id);
+                    self.open(&id, &params);
                 }
                 "session/prompt" => self.prompt(&id, &params),
                 "session/set_mode" => {
@@ -188,7 +205,7 @@ impl Agent {
         );
     }
 
-    fn open(&mut self, id: &Value) {
+    fn open(&mut self, id: &Value, params: &Value) {
         let signed_in = std::env::var_os(SIGNED_IN);
         let signed_out = signed_in.is_some_and(|place| !std::path::Path::new(&place).exists());
         if self.is("auth") || signed_out {
@@ -196,6 +213,7 @@ impl Agent {
             return fail(id, &error);
         }
         let session = self.name();
+        self.take_servers(&session, params);
         if self.is("early") {
             let commands = json!([{"name": "fix", "description": "Fix it"}]);
             let update = json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
@@ -222,6 +240,12 @@ impl Agent {
         format!("session-{}-{}", std::process::id(), self.sessions)
     }
 
+    /// Keeps the servers of tools that a session is given.
+    fn take_servers(&mut self, session: &str, params: &Value) {
+        let given = params.get("mcpServers").cloned().unwrap_or_default();
+        self.given.insert(session.to_owned(), given);
+    }
+
     fn set(&mut self, id: &Value, params: Value) {
         let value = params
             .get("value")
@@ -239,9 +263,13 @@ impl Agent {
         let session = text_of(params, "sessionId");
         let blocks = params.get("prompt").and_then(Value::as_array);
         let texts = blocks.into_iter().flatten();
-        let mut texts = texts.filter_map(|block| block.get("text")?.as_str());
-        let text = texts.find(|text| !text.starts_with("What was said before"));
-        memory::keep(session, text.unwrap_or_default());
+        let texts = texts.filter_map(|block| block.get("text")?.as_str());
+        let told = texts.filter(|text| !text.starts_with("What was said before"));
+        // What the host has to add is no script, but it is remembered.
+        let added = |text: &&str| text.starts_with("<agenthost-");
+        let text = told.clone().find(|text| !added(text));
+        let added: String = told.filter(added).collect();
+        memory::keep(session, &(added + text.unwrap_or_default()));
         let mut after = Vec::new();
         let mut ended = Ended::Answer(json!({"stopReason": "end_turn"}));
         for line in text
@@ -303,6 +331,7 @@ impl Agent {
                     say(&self.outcome(id));
                 }
             }
+            "mcp" => self.use_tools(session, rest),
             "offered" => say(&Value::Array(self.offered.clone()).to_string()),
             "blocks" => say(&params
                 .get("prompt")

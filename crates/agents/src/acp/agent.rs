@@ -12,11 +12,12 @@ use agenthost_workspace::sweep;
 
 use super::mcp::AcpMcpServer;
 use super::process::AcpLaunch;
-use super::profile::{AcpProfile, AgentSessions};
+use super::profile::{AcpProfile, AgentSessions, HostTools};
 use super::services::AcpService;
 use super::shared::Processes;
 use super::{bridge, options};
 use crate::agent::{Agent, Session, SessionFuture};
+use crate::relay::Gateway;
 use crate::tokens::Tokens;
 
 /// A program that speaks the Agent Client Protocol. Sessions of the host that
@@ -36,6 +37,8 @@ pub struct AcpAgent {
     pub(super) profile: Arc<AcpProfile>,
     /// Tokens for its environment.
     pub(super) tokens: Tokens,
+    /// The tools that the host offers to the session that it works for.
+    pub(super) gateway: Option<Gateway>,
     /// What runs of it and can be shared.
     pub(super) processes: Arc<Processes>,
 }
@@ -56,6 +59,7 @@ impl AcpAgent {
             patience: PATIENCE,
             profile: Arc::default(),
             tokens: Tokens::default(),
+            gateway: None,
             processes: Arc::default(),
         }
     }
@@ -115,6 +119,12 @@ impl AcpAgent {
         &self.name
     }
 
+    /// Whether it gets to the tools that the host offers.
+    #[must_use]
+    pub fn host_tools(&self) -> HostTools {
+        self.profile.host_tools
+    }
+
     /// How it is started now: with the token that there is for it.
     #[must_use]
     pub fn launch(&self) -> AcpLaunch {
@@ -162,6 +172,10 @@ impl Agent for AcpAgent {
         self.profile.rule().known_forbidden()
     }
 
+    fn reads(&self) -> Vec<String> {
+        self.profile.reads.clone()
+    }
+
     fn begin(&self) {
         if let Some(notes) = &self.notes {
             sweep(notes);
@@ -169,8 +183,13 @@ impl Agent for AcpAgent {
     }
 
     fn work(&self, session: Session) -> SessionFuture {
+        let relay = match self.profile.host_tools {
+            HostTools::Offered => session.relay.clone(),
+            HostTools::Withheld => None,
+        };
         let agent = AcpAgent {
             tokens: session.tokens.clone(),
+            gateway: relay.map(|relay| Gateway::new(relay, session.uri.clone())),
             ..self.clone()
         };
         Box::pin(bridge::work(session, agent))

@@ -6,10 +6,59 @@
 //! are what it will do, and some agents do not repeat them when it is done
 //! (opencode).
 
+use agenthost_protocol::chat::{ConfirmationOption, ConfirmationOptionKind};
+use agenthost_protocol::ids::ConfirmationOptionId;
+
 use super::wire::schema::{ContentBlock, ToolCallContent, ToolCallUpdate};
 
 /// How much of the words is told.
 const LONGEST: usize = 4_000;
+
+/// An answer that an agent offers, as it has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PermissionOption {
+    /// Its name; means nothing to anybody else.
+    pub(crate) id: String,
+    /// Its name for people.
+    pub(crate) label: String,
+    /// `allow_once`, `allow_always`, `reject_once`, `reject_always`, or
+    /// something newer.
+    pub(crate) kind: String,
+}
+
+impl PermissionOption {
+    /// How far it reaches, the least first. Who takes the first that fits
+    /// should not allow something forever: goose has it that way round.
+    pub(crate) fn reach(&self) -> u32 {
+        match self.kind.as_str() {
+            "allow_once" => 0,
+            "allow_always" => 1,
+            "reject_once" => 2,
+            "reject_always" => 3,
+            _ => 4,
+        }
+    }
+
+    /// Whether it lets the call run. What is not known does not.
+    pub(crate) fn allows(&self) -> bool {
+        self.kind.starts_with("allow")
+    }
+
+    /// How people get to see it.
+    pub(crate) fn told(&self) -> ConfirmationOption {
+        let (kind, group) = if self.allows() {
+            (ConfirmationOptionKind::Approve, 0)
+        } else {
+            (ConfirmationOptionKind::Deny, 1)
+        };
+        ConfirmationOption {
+            id: ConfirmationOptionId::from(self.id.as_str()),
+            label: self.label.clone(),
+            kind,
+            group: Some(group),
+        }
+    }
+}
 
 /// What the last question about a call came with.
 #[derive(Debug, Default)]

@@ -9,15 +9,17 @@ mod commands;
 mod heard;
 mod lasting;
 mod losing;
+mod prompting;
 mod serve;
 mod trust;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_core::SessionKey;
 use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_core::{SessionKey, uris};
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
@@ -26,23 +28,17 @@ use tokio::time::Instant;
 
 use self::trust::Remarks;
 use super::agent::AcpAgent;
-use super::chat::{AgentSession, Chat, InFlight, Knows, Link, Prompted, Running};
+use super::chat::{AgentSession, Chat, Link, Prompted, Running, TurnModel};
 use super::live::{Call, Live, Phase};
-use super::prompt;
+use super::offered::Offered;
+use super::options;
+use super::profile::AgentSessions;
 use super::replay::Purpose;
 use super::services::Services;
 use super::told::Told;
-use super::transcript;
 use super::wire::Incoming;
 use crate::agent::{Events, Session};
 use crate::mapper::TurnEvent;
-
-/// What is said when an agent was not there.
-const GIVEN: &str =
-    "The agent begins a new session of its own, and was given what was said before as text.";
-
-/// What is said when an agent was away.
-const TAKEN_UP: &str = "The agent was started again, and goes on with its own session.";
 
 /// How long an agent may take to answer a choice.
 const SETTLE: Duration = Duration::from_secs(30);
@@ -65,6 +61,8 @@ struct Bridge {
     abandoned: Vec<Abandoned>,
     services: Services,
     remarks: Remarks,
+    /// The tools that the host offers.
+    offered: Arc<Offered>,
 }
 
 /// A prompt that nobody waits for, but that has to come to an end.
@@ -97,6 +95,7 @@ pub(super) async fn work(session: Session, agent: AcpAgent) -> Result<(), String
         abandoned: Vec::new(),
         services: Services::new(),
         remarks: Remarks::default(),
+        offered: Arc::default(),
     };
     let worked = bridge.work(&mut commands).await;
     bridge.close().await;
@@ -108,6 +107,9 @@ impl Bridge {
         loop {
             let deadline = self.next_deadline();
             tokio::select! {
+                // What the host says of a call of a tool comes before what the
+                // agent says of its end.
+                biased;
                 command = commands.recv() => match command {
                     None | Some(AgentCommand::Close) => return Ok(()),
                     Some(command) => self.command(command).await?,
@@ -167,7 +169,7 @@ impl Bridge {
                 let model = chat.turn.as_mut().and_then(|turn| turn.model.take());
                 // The answer comes back here; an agent that refuses keeps the
                 // model that it has.
-                if model.is_some_and(|model| set(live, session, "model", &model)) {
+                if model.is_some_and(|model| switch(live, session, model)) {
                     return Ok(());
                 }
                 self.prompt(address).await
@@ -183,7 +185,11 @@ impl Bridge {
         let (Some(live), Some(chat)) = (&self.live, self.chats.get_mut(address)) else {
             return Ok(());
         };
-        if let Some(spare) = self.spare.open() {
+        let only = self.agent.profile.sessions == AgentSessions::One;
+        // With tools of the host it was begun for the first chat.
+        let fits = self.agent.gateway.is_none() || only;
+        let fits = fits || *address == uris::default_chat(&self.session);
+        if let (true, Some(spare)) = (fits, self.spare.open()) {
             let id = spare.id.clone();
             chat.agent_session = std::mem::take(&mut self.spare);
             self.note(address, &id).await?;
@@ -192,54 +198,6 @@ impl Bridge {
         let by = live.open_session(Some(address.clone()), &self.folders);
         chat.agent_session = Link::Opening(by);
         Ok(())
-    }
-
-    /// Hands the message of a turn to the agent.
-    async fn prompt(&mut self, address: &Uri) -> Result<(), String> {
-        let (Some(live), Some(chat)) = (&mut self.live, self.chats.get_mut(address)) else {
-            return Ok(());
-        };
-        let (Some(session), Some(turn)) = (chat.agent_session.open(), &mut chat.turn) else {
-            return Ok(());
-        };
-        session.mapper.begin(address, &turn.id);
-        turn.prompted = Prompted::Yes;
-        let resources = std::mem::take(&mut chat.resources);
-        let mut blocks = prompt::blocks(&turn.message, &resources.read, live.senses);
-        let knows = std::mem::replace(&mut session.knows, Knows::All);
-        let notice = match knows {
-            Knows::All => None,
-            Knows::TakenUp => Some(TAKEN_UP),
-            Knows::Nothing => {
-                let context = chat.context.as_ref().map(transcript::context);
-                let own = (!turn.before.is_empty()).then(|| transcript::of(&turn.before));
-                let notice = own.is_some().then_some(GIVEN);
-                let told: Vec<_> = context.into_iter().chain(own).collect();
-                if !told.is_empty() {
-                    let told = told.join("\n\n");
-                    let recollection = prompt::recollection(address, &told, live.senses);
-                    // A command is one at the very beginning only.
-                    let place = usize::from(turn.message.text.starts_with('/'));
-                    blocks.insert(place, recollection);
-                }
-                notice
-            }
-        };
-        let params = serde_json::json!({"sessionId": session.id, "prompt": blocks});
-        let call = Call::Prompt(address.clone(), turn.id.clone());
-        live.call(call, "session/prompt", &params);
-        chat.in_flight = Some(InFlight {
-            turn: turn.id.clone(),
-            stop_by: None,
-            // Nothing is lost by a prompt that said nothing of before.
-            knew: notice.map_or(Knows::All, |_| knows),
-        });
-        let notices = [notice.map(str::to_owned), live.take_left_out()];
-        let notices = notices.into_iter().flatten();
-        let notices = notices.map(|notice| Told::Turn(TurnEvent::Notice(notice.into())));
-        let notices = notices.collect();
-        self.tell(Some(address), notices).await?;
-        self.make_remarks().await
     }
 
     /// The agent session of a chat, or the spare one.
@@ -310,7 +268,10 @@ impl Bridge {
         if session.unsettled > 0 || session.options.is_empty() && unset {
             return Ok(());
         }
-        let (values, mut schema) = (session.options.values(), session.options.schema());
+        let (mut values, mut schema) = (session.options.values(), session.options.schema());
+        // One that is for a turn alone is nobody's choice.
+        let own = session.own_model.clone();
+        values.extend(own.map(|own| (options::MODEL.to_owned(), own)));
         self.values = values;
         let forbidden = self.agent.profile.rule().mark(&mut schema);
         self.remarks.look(&forbidden, &self.values);
@@ -346,6 +307,22 @@ fn set(live: &Live, session: &mut AgentSession, key: &str, value: &serde_json::V
     };
     live.call(call, method, &params);
     true
+}
+
+/// Tells the agent which model a turn wants, if that is news; says whether it
+/// was.
+fn switch(live: &Live, session: &mut AgentSession, model: TurnModel) -> bool {
+    match model {
+        TurnModel::Chosen(model) => set(live, session, options::MODEL, &model),
+        TurnModel::Lent(name) => {
+            let Some((model, own)) = session.options.model_called(&name) else {
+                return false;
+            };
+            let told = set(live, session, options::MODEL, &model);
+            session.own_model = told.then_some(own);
+            told
+        }
+    }
 }
 
 /// The next thing that an agent sends, if there is one.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agenthost_core::agent::{ChatContext, Decision};
+use agenthost_core::customizing::Prepared;
 use agenthost_protocol::chat::{Answers, InputResponseKind, Message, Turn};
 use agenthost_protocol::ids::{ConfirmationOptionId, InputRequestId, ToolCallId, TurnId};
 use agenthost_protocol::list::List;
@@ -30,6 +31,10 @@ pub(crate) struct AgentSession {
     /// Until when it has to.
     pub(crate) settle_by: Option<Instant>,
     pub(crate) knows: Knows,
+    /// What it was told to go by.
+    pub(crate) instructions: Option<Arc<str>>,
+    /// The model that it has by choice, while another is lent to a turn.
+    pub(crate) own_model: Option<Value>,
 }
 
 /// A chat.
@@ -117,6 +122,8 @@ pub(crate) struct InFlight {
     pub(crate) stop_by: Option<Instant>,
     /// What the agent session knew before it.
     pub(crate) knew: Knows,
+    /// What the agent session had to go by before it.
+    pub(crate) instructed: Option<Arc<str>>,
 }
 
 /// A turn that has not ended.
@@ -127,11 +134,22 @@ pub(crate) struct Running {
     /// The turns before it.
     pub(crate) before: List<Turn>,
     /// The model that it wants, until the agent was told.
-    pub(crate) model: Option<Value>,
+    pub(crate) model: Option<TurnModel>,
+    /// What customizations have to add, until the agent was told.
+    pub(crate) prepared: Prepared,
     pub(crate) mapper: TurnMapper,
     pub(crate) prompted: Prompted,
     permissions: BTreeMap<ToolCallId, (Permission, Reply)>,
     questions: BTreeMap<InputRequestId, (Form, Reply)>,
+}
+
+/// A model that a turn wants.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum TurnModel {
+    /// Somebody chose it.
+    Chosen(Value),
+    /// A custom agent goes by this name of one, for this turn alone.
+    Lent(String),
 }
 
 /// What was decided about a call.
@@ -150,10 +168,20 @@ pub(crate) enum Prompted {
 
 impl Running {
     /// A turn that begins.
-    pub(crate) fn new(id: TurnId, message: Arc<Message>, before: List<Turn>) -> Self {
+    pub(crate) fn new(
+        id: TurnId,
+        message: Arc<Message>,
+        before: List<Turn>,
+        prepared: Prepared,
+    ) -> Self {
+        let chosen = message.model.as_ref();
+        let chosen = chosen.map(|model| TurnModel::Chosen(json!(model.id)));
+        let lent = prepared.model.as_ref();
+        let lent = lent.map(|model| TurnModel::Lent(model.id.to_string()));
         Running {
             mapper: TurnMapper::new(id.clone()),
-            model: message.model.as_ref().map(|model| json!(model.id)),
+            model: chosen.or(lent),
+            prepared,
             id,
             message,
             before,
@@ -161,6 +189,11 @@ impl Running {
             permissions: BTreeMap::new(),
             questions: BTreeMap::new(),
         }
+    }
+
+    /// The agent is told of it.
+    pub(crate) fn mark_prompted(&mut self) {
+        self.prompted = Prompted::Yes;
     }
 
     /// Somebody has to decide. A question about the same call takes the place

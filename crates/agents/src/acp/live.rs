@@ -19,6 +19,7 @@ use super::services::AcpService;
 use super::shared::{Claim, Incomings, Line, Start, Wanted};
 use super::sign_in::{self, SignInMethod};
 use super::wire::{AUTHENTICATION_REQUIRED, CallError};
+use crate::relay::Gateway;
 
 /// How long an agent may take to start, or to begin a session. The first start
 /// of some takes ten seconds.
@@ -67,6 +68,8 @@ pub(crate) struct Live {
     offered: Arc<[AcpMcpServer]>,
     /// Those of them that it can.
     mcp: Usable,
+    /// The tools that the host offers.
+    gateway: Option<Gateway>,
     /// The ways to sign in that it offers.
     pub(crate) methods: Vec<SignInMethod>,
     /// How to sign in, for people.
@@ -143,6 +146,7 @@ impl Live {
             can: Can::default(),
             offered: Arc::clone(&agent.mcp_servers),
             mcp: Usable::default(),
+            gateway: agent.gateway.clone(),
             methods: Vec::new(),
             sign_in: agent.profile.sign_in.clone(),
             id: agent.id().to_owned(),
@@ -180,7 +184,7 @@ impl Live {
     /// Asks for a session. Says until when it has to be there.
     pub(crate) fn open_session(&self, chat: Option<Uri>, folders: &[PathBuf]) -> Instant {
         let by = patience();
-        let params = self.surroundings(folders);
+        let params = self.surroundings(chat.as_ref(), folders);
         self.line.call(Call::Open(chat, by), "session/new", &params);
         by
     }
@@ -200,7 +204,7 @@ impl Live {
             Purpose::GoOn | Purpose::Adopt if self.can.load => "session/load",
             Purpose::GoOn | Purpose::Adopt => return None,
         };
-        let mut params = self.surroundings(folders);
+        let mut params = self.surroundings(Some(chat), folders);
         params.insert("sessionId".to_owned(), json!(id));
         if self.line.claim(id) == Claim::Taken {
             return None;
@@ -217,7 +221,7 @@ impl Live {
         if !self.can.fork {
             return None;
         }
-        let mut params = self.surroundings(folders);
+        let mut params = self.surroundings(Some(chat), folders);
         params.insert("sessionId".to_owned(), json!(id));
         let by = patience();
         let call = Call::Copy(chat.clone(), by);
@@ -230,12 +234,15 @@ impl Live {
         self.can.resume || self.can.load
     }
 
-    /// What every session has around it.
-    fn surroundings(&self, folders: &[PathBuf]) -> Map<String, Value> {
+    /// What every session has around it. One that is for no chat yet is for the
+    /// first that there is.
+    fn surroundings(&self, chat: Option<&Uri>, folders: &[PathBuf]) -> Map<String, Value> {
         let mut folders = folders.iter();
         let mut params = Map::new();
         params.insert("cwd".to_owned(), json!(folders.next()));
-        params.insert("mcpServers".to_owned(), json!(self.mcp.servers));
+        let mut servers = self.mcp.servers.clone();
+        servers.extend(self.gateway.as_ref().map(|gateway| gateway.told(chat)));
+        params.insert("mcpServers".to_owned(), Value::Array(servers));
         let more: Vec<_> = folders.collect();
         if self.can.directories && !more.is_empty() {
             params.insert("additionalDirectories".to_owned(), json!(more));

@@ -3,12 +3,16 @@
 //! Pure: messages in, [`Told`] out. Between turns only what is about the whole
 //! chat counts; what belongs to a turn that is over is dropped.
 
+mod hosted;
+mod plan;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use agenthost_core::SessionKey;
 use agenthost_core::agent::SlashCommand;
-use agenthost_protocol::chat::{ErrorPart, ToolCallResult, ToolResultContent, ToolResultText};
+use agenthost_protocol::chat::{ErrorPart, ToolResultContent};
 use agenthost_protocol::common::{ErrorInfo, Meta, UsageInfo};
 use agenthost_protocol::ids::{InputRequestId, ToolCallId, TurnId};
 use agenthost_protocol::uri::Uri;
@@ -16,21 +20,19 @@ use agenthost_protocol::wire::Object;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::asking::PermissionOption;
 use super::content;
+use super::offered::Offered;
 use super::questions::{self, Form};
 use super::screens::Scene;
 use super::told::{Teller, Told};
-use super::tools::{PermissionOption, Tools};
+use super::tools::Tools;
 use super::wire::schema::{
-    AvailableCommandsUpdate, CompactionUpdate, ContentBlock, ContentChunk, Notice, Plan,
-    PlanEntryStatus, SessionInfoUpdate, ToolCallUpdate, UsageUpdate,
+    AvailableCommandsUpdate, CompactionUpdate, ContentBlock, ContentChunk, Notice,
+    SessionInfoUpdate, ToolCallUpdate, UsageUpdate,
 };
 use super::wire::{AUTHENTICATION_REQUIRED, CallError};
-use crate::mapper::{ToolStart, TurnEvent};
-
-/// What a plan is called as a call of a tool: the host has nothing else to
-/// show one.
-const PLAN: &str = "plan";
+use crate::mapper::TurnEvent;
 
 /// Maps what an agent sends about one chat.
 #[derive(Debug)]
@@ -43,6 +45,8 @@ pub(crate) struct ChatMapper {
     past: BTreeSet<ToolCallId>,
     /// How full the context is; the agent says so now and then.
     context: Option<Object>,
+    /// The tools that the host offers.
+    offered: Arc<Offered>,
 }
 
 /// What is known of a turn.
@@ -86,13 +90,16 @@ impl ChatMapper {
             turn: None,
             past: BTreeSet::new(),
             context: None,
+            offered: Arc::default(),
         }
     }
 
     /// A turn of a chat begins.
     pub(crate) fn begin(&mut self, chat: &Uri, turn: &TurnId) {
         self.scene.begin(chat, turn);
-        self.turn = Some(Turn::default());
+        let mut turn = Turn::default();
+        turn.tools.offer(Arc::clone(&self.offered));
+        self.turn = Some(turn);
     }
 
     /// A turn is over, however.
@@ -212,23 +219,16 @@ impl ChatMapper {
                 Some(failure(kind, &error.to_string()))
             }
         };
+        if let Some(turn) = &mut self.turn {
+            turn.tools.end_uncalled(&mut self.scene, &mut teller);
+        }
         teller.told.extend(self.scene.close());
         self.end();
         (teller.told, error)
     }
 
     fn finish(&mut self, answer: &Value, teller: &mut Teller<'_>) {
-        let plan = self.turn.as_mut().and_then(|turn| turn.plan.take());
-        if let Some(plan) = plan {
-            let result = ToolCallResult {
-                success: true,
-                past_tense_message: "Plan".into(),
-                content: Some(plan),
-                structured_content: None,
-                error: None,
-            };
-            teller.turn(TurnEvent::ToolDone(PLAN.into(), Box::new(result)));
-        }
+        self.finish_plan(teller);
         let tokens = |key: &str| answer.get("usage")?.get(key)?.as_u64();
         if answer.get("usage").is_some_and(Value::is_object) {
             teller.turn(TurnEvent::Usage(UsageInfo {
@@ -297,34 +297,6 @@ impl ChatMapper {
             turn.said = None;
         }
         turn.tools.update(call, &mut self.scene, teller);
-    }
-
-    fn plan(&mut self, update: &Value, teller: &mut Teller<'_>) {
-        let (Some(turn), Some(plan)) = (&mut self.turn, read::<Plan>(update)) else {
-            return;
-        };
-        let lines = plan.entries.iter().map(|entry| {
-            let done = match entry.status {
-                PlanEntryStatus::Completed => "[x]",
-                PlanEntryStatus::InProgress => "[~]",
-                _ => "[ ]",
-            };
-            format!("- {done} {}", entry.content)
-        });
-        let text = lines.collect::<Vec<_>>().join("\n");
-        let content = vec![ToolResultContent::Text(ToolResultText { text })];
-        if turn.plan.replace(content.clone()).is_none() {
-            turn.said = None;
-            teller.turn(TurnEvent::Tool(Box::new(ToolStart {
-                id: PLAN.into(),
-                name: "update_plan".to_owned(),
-                display_name: "Plan".to_owned(),
-                message: "Plan".into(),
-                input: None,
-                question: None,
-            })));
-        }
-        teller.turn(TurnEvent::ToolContent(PLAN.into(), content));
     }
 
     fn usage(&mut self, update: &Value, teller: &mut Teller<'_>) {

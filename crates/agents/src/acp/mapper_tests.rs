@@ -2,12 +2,16 @@
 //!
 //! In a script each line is a word and some JSON: `begin`, `update`, `ask`
 //! (for permission), `approve` and `refuse` (with the name of a call),
-//! `question`, `answer` (the result of the prompt), `error`. Every action is
-//! also applied to a chat, and has to change it.
+//! `question`, `answer` (the result of the prompt), `error`; `client` and `server`
+//! (a tool that the host offers), `called` (a call, a client's tool, and with
+//! what) and `completed`. Every action is also applied to a chat, and has to
+//! change it.
 
 use std::fmt::Write;
 use std::path::Path;
 
+use agenthost_core::agent::ClientTool;
+use agenthost_core::tool_servers::ServerTool;
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatAction;
@@ -25,6 +29,7 @@ struct Play {
     turns: u32,
     chat: ChannelState,
     heard: String,
+    offered: Arc<Offered>,
 }
 
 fn chat(turn: &str) -> ChannelState {
@@ -45,6 +50,7 @@ impl Play {
             turns: 0,
             chat: chat("t0"),
             heard: String::new(),
+            offered: Arc::default(),
         }
     }
 
@@ -108,8 +114,71 @@ impl Play {
                     None => self.heard.push_str("ended\n"),
                 }
             }
+            "client" | "server" => {
+                self.offer(word, &json());
+                self.mapper.offer(&self.offered);
+            }
+            "called" => {
+                let (id, rest) = rest.split_once(' ').unwrap();
+                let (tool, input) = rest.split_once(' ').unwrap();
+                self.host_runs(id, tool, input);
+                let call = ToolCallId::from(id);
+                self.turn.taken_over(&call);
+                let told = self.mapper.called(&call, tool, input);
+                self.tell(told);
+            }
+            "completed" => {
+                let call = ToolCallId::from(rest);
+                let result = json!({"success": true, "pastTenseMessage": "Done"});
+                self.host(rest, "chat/toolCallComplete", json!({"result": result}));
+                self.turn.taken_over(&call);
+                self.mapper.completed(&call);
+            }
             other => panic!("{other}"),
         }
+    }
+
+    fn offer(&mut self, whose: &str, tool: &Value) {
+        let text = |key: &str| tool[key].as_str().map(str::to_owned);
+        let mut clients = self.offered.clients.clone();
+        let mut servers = self.offered.servers.clone();
+        let name = text("name").unwrap();
+        match whose {
+            "client" => clients.push(ClientTool {
+                client: text("client").unwrap().into(),
+                name,
+                definition: wire::from_str(&tool["definition"].to_string()).unwrap(),
+            }),
+            _ => servers.push(ServerTool {
+                server: text("server").unwrap().into(),
+                name,
+                own_name: text("ownName").unwrap(),
+                title: text("title"),
+                ui: tool.get("ui").cloned(),
+            }),
+        }
+        self.offered = Arc::new(Offered { clients, servers });
+    }
+
+    /// What the host does with a call of a client's tool.
+    fn host_runs(&mut self, id: &str, tool: &str, input: &str) {
+        if !self.heard.contains(&format!("\"toolCallId\":\"{id}\"")) {
+            let start = json!({"toolName": tool, "displayName": tool,
+                "contributor": {"kind": "client", "clientId": "editor"}});
+            self.host(id, "chat/toolCallStart", start);
+        }
+        let ready =
+            json!({"invocationMessage": tool, "toolInput": input, "confirmed": "not-needed"});
+        self.host(id, "chat/toolCallReady", ready);
+    }
+
+    fn host(&mut self, id: &str, name: &str, more: Value) {
+        let mut action = more;
+        let turn = format!("t{}", self.turns);
+        action["type"] = json!(name);
+        action["turnId"] = json!(turn);
+        action["toolCallId"] = json!(id);
+        self.reduce(&wire::from_str(&action.to_string()).unwrap());
     }
 
     fn tell(&mut self, told: Vec<Told>) {
@@ -217,4 +286,9 @@ plays! {
     sessions_have_titles_commands_modes_and_usage
     forms_are_questions
     terminals_of_an_agent_can_be_watched
+    a_tool_of_a_server_is_known_again
+    a_tool_of_a_client_is_completed_by_its_client
+    a_tool_of_a_client_may_ask_first
+    a_tool_of_a_client_that_is_never_called_ends
+    a_call_that_the_host_began_is_not_shown_twice
 }

@@ -18,7 +18,7 @@ use super::wire::schema::{
 const MODE: &str = "mode";
 
 /// What models go by.
-const MODEL: &str = "model";
+pub(crate) const MODEL: &str = "model";
 
 /// What a session of the agent's own goes by that a new session takes up.
 pub(crate) const AGENT_SESSION: &str = "agentSession";
@@ -183,6 +183,18 @@ impl Options {
                 ("session/set_model", params)
             }
         })
+    }
+
+    /// A model that goes by a name, for programs or for people, and the one that
+    /// is chosen now.
+    pub(crate) fn model_called(&self, name: &str) -> Option<(Value, Value)> {
+        let choice = self.0.iter().find(|choice| choice.key == MODEL)?;
+        let listed = choice.property.r#enum.iter().flatten();
+        let labels = choice.property.enum_labels.iter().flatten();
+        let mut models = listed.zip(labels);
+        let same = |text: &str| text.eq_ignore_ascii_case(name);
+        let found = models.find(|(value, label)| value.as_str().is_some_and(same) || same(label));
+        found.map(|(value, _)| (value.clone(), choice.value.clone()))
     }
 
     /// What can be chosen.

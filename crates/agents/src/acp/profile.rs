@@ -19,6 +19,22 @@ pub struct AcpProfile {
     pub token: Option<TokenUse>,
     /// How many sessions of its own it can have.
     pub sessions: AgentSessions,
+    /// Whether it gets to the tools that the host offers.
+    pub host_tools: HostTools,
+    /// What it reads by itself of what customizes agents: beginnings of paths
+    /// in the folders of a session, or in the home directory after `~/`.
+    pub reads: Vec<String>,
+}
+
+/// Whether an agent gets to the tools that the host offers: those of clients,
+/// and of servers of tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HostTools {
+    /// It is told how.
+    #[default]
+    Offered,
+    /// It is not.
+    Withheld,
 }
 
 /// How many sessions of its own an agent can have in one process.
@@ -45,6 +61,12 @@ impl AcpProfile {
             } else {
                 AgentSessions::Many
             },
+            host_tools: if known.host_tools {
+                HostTools::Offered
+            } else {
+                HostTools::Withheld
+            },
+            reads: known.reads.clone(),
         }
     }
 

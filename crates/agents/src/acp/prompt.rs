@@ -36,9 +36,14 @@ impl Senses {
 /// What a message refers to, that was read for the agent.
 pub(crate) type Resources = Vec<(Uri, Attached)>;
 
-/// The blocks of a prompt: the text, and then what is attached to it.
-pub(crate) fn blocks(message: &Message, read: &Resources, senses: Senses) -> Vec<ContentBlock> {
-    let mut blocks = vec![text(&message.text)];
+/// The blocks of a prompt: a text, and then what is attached to the message.
+pub(crate) fn blocks(
+    says: &str,
+    message: &Message,
+    read: &Resources,
+    senses: Senses,
+) -> Vec<ContentBlock> {
+    let mut blocks = vec![text(says)];
     for attachment in message.attachments.iter().flatten() {
         let resource = |uri: &Uri| read.iter().find(|(of, _)| of == uri);
         let resource = |uri: &Uri| resource(uri).map(|(_, content)| content);
@@ -84,7 +89,8 @@ pub(crate) fn recollection(chat: &Uri, told: &str, senses: Senses) -> ContentBlo
     words("What was said before", chat.as_str(), &told, kind, senses)
 }
 
-fn text(text: &str) -> ContentBlock {
+/// Some words.
+pub(crate) fn text(text: &str) -> ContentBlock {
     ContentBlock::Text(TextContent::new(text))
 }
 

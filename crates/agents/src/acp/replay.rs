@@ -11,6 +11,7 @@ use agenthost_protocol::uri::Uri;
 use serde_json::Value;
 
 use super::mapper::ChatMapper;
+use super::marks;
 use super::told::Told;
 
 /// Most turns that are taken over.
@@ -139,7 +140,10 @@ impl Replay {
     /// nothing again is believed.
     pub(crate) fn fits(&self, known: &List<Turn>) -> bool {
         let begins = |text: &str| text.trim().chars().take(COMPARED).collect::<String>();
-        let said: Vec<_> = self.turns.iter().map(|turn| begins(&turn.said)).collect();
+        let said = self.turns.iter();
+        let said: Vec<_> = said
+            .map(|turn| begins(&marks::own_words(&turn.said)))
+            .collect();
         let said = said.iter().filter(|said| !said.is_empty());
         if said.clone().next().is_none() || known.items().next().is_none() {
             return true;
@@ -161,7 +165,10 @@ impl Replay {
     }
 
     /// The turns, and what is about the whole session.
-    pub(crate) fn finish(self) -> (Vec<Replayed>, Vec<Told>) {
+    pub(crate) fn finish(mut self) -> (Vec<Replayed>, Vec<Told>) {
+        for turn in &mut self.turns {
+            turn.said = marks::own_words(&turn.said);
+        }
         (self.turns, self.about)
     }
 }

@@ -5,19 +5,22 @@
 //! all of it is put together by the call's name, and only steps that are next
 //! are told.
 
+mod hosted;
+
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use agenthost_protocol::chat::{
-    ConfirmationOption, ConfirmationOptionKind, ToolCallQuestion, ToolCallResult,
-    ToolResultContent, ToolResultText,
+    ToolCallQuestion, ToolCallResult, ToolResultContent, ToolResultText,
 };
 use agenthost_protocol::common::{FileEditCollection, Meta};
-use agenthost_protocol::ids::{ConfirmationOptionId, ToolCallId};
+use agenthost_protocol::ids::ToolCallId;
 use agenthost_protocol::wire::Object;
 use serde_json::{Value, json};
 
-use super::asking::Asked;
+use super::asking::{Asked, PermissionOption};
 use super::content;
+use super::offered::{self, HostTool, Offered};
 use super::screens::{Remarks, Scene};
 use super::told::Teller;
 use super::wire::schema::{
@@ -25,41 +28,14 @@ use super::wire::schema::{
 };
 use crate::mapper::{ToolReady, ToolSeen, TurnEvent};
 
-/// An answer that an agent offers, as it has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PermissionOption {
-    /// Its name; means nothing to anybody else.
-    pub(crate) id: String,
-    /// Its name for people.
-    pub(crate) label: String,
-    /// `allow_once`, `allow_always`, `reject_once`, `reject_always`, or
-    /// something newer.
-    pub(crate) kind: String,
-}
-
-impl PermissionOption {
-    /// How far it reaches, the least first. Who takes the first that fits
-    /// should not allow something forever: goose has it that way round.
-    pub(crate) fn reach(&self) -> u32 {
-        match self.kind.as_str() {
-            "allow_once" => 0,
-            "allow_always" => 1,
-            "reject_once" => 2,
-            "reject_always" => 3,
-            _ => 4,
-        }
-    }
-
-    /// Whether it lets the call run. What is not known does not.
-    pub(crate) fn allows(&self) -> bool {
-        self.kind.starts_with("allow")
-    }
-}
-
 /// The calls of a turn.
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
     calls: BTreeMap<ToolCallId, Call>,
+    /// The tools that the host offers.
+    offered: Arc<Offered>,
+    /// Calls of tools of clients that the agent has not told of.
+    untold: Vec<hosted::Untold>,
 }
 
 /// A call, as far as it is known.
@@ -79,6 +55,8 @@ struct Call {
     told_title: Option<String>,
     /// What the last question about it came with.
     asked: Asked,
+    /// The tool of the host that it is of.
+    tool: Option<HostTool>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -127,8 +105,15 @@ impl Tools {
         let remarks = Remarks::take(&mut update);
         let alive = remarks.show_life();
         let produced = call.merge(update);
+        call.recognize(&self.offered);
         if first {
+            if call.was_called(&mut self.untold) {
+                return;
+            }
             call.see(&id, teller);
+        }
+        if call.is_clients() {
+            return call.follow(&id, status, scene, teller);
         }
         let changed = scene.show(&id, &call.title(), remarks, teller) || produced;
         let ended = match status {
@@ -172,7 +157,11 @@ impl Tools {
         let remarks = Remarks::take(&mut update);
         call.asked = Asked::take(&mut update);
         call.merge(update);
+        call.recognize(&self.offered);
         if first {
+            if call.was_called(&mut self.untold) {
+                return false;
+            }
             call.see(&id, teller);
         }
         scene.show(&id, &call.title(), remarks, teller);
@@ -184,7 +173,7 @@ impl Tools {
             edits: (!edits.is_empty()).then_some(FileEditCollection { items: edits }),
             // There is no way to tell the agent.
             editable: Some(false),
-            options: Some(options.iter().map(option).collect()),
+            options: Some(options.iter().map(PermissionOption::told).collect()),
         };
         let mut meta = call.meta();
         let kinds = options
@@ -196,6 +185,7 @@ impl Tools {
             message: call.asked.message(call.title()).into(),
             input: call.input_text(),
             question: Some(question),
+            contributor: call.contributor(),
             meta: Some(Meta::new(meta)),
         })));
         true
@@ -208,7 +198,7 @@ impl Tools {
             && call.step == Step::Asking
         {
             call.step = Step::Running;
-            if !call.content.is_empty() {
+            if !call.content.is_empty() && !call.is_clients() {
                 call.tell_content(id, scene, teller);
             }
         }
@@ -261,11 +251,17 @@ impl Call {
     }
 
     fn title(&self) -> String {
+        if let Some(tool) = &self.tool {
+            return tool.title().to_owned();
+        }
         self.title.clone().unwrap_or_else(|| self.tool_name())
     }
 
     /// The tool, for programs: some agents put it where only they know.
     fn tool_name(&self) -> String {
+        if let Some(tool) = &self.tool {
+            return tool.own_name().to_owned();
+        }
         let own = || self.meta.as_ref().and_then(|meta| named_in(meta, 3));
         let kind = || Some(json!(self.kind?).as_str()?.to_owned());
         let name = self.name.clone().or_else(own);
@@ -280,11 +276,12 @@ impl Call {
         if !self.locations.is_empty() {
             meta.insert("locations".to_owned(), json!(self.locations));
         }
+        meta.extend(self.app());
         meta
     }
 
     fn input_text(&self) -> Option<String> {
-        match self.input.as_ref()? {
+        match self.arguments()? {
             Value::String(text) => Some(text.clone()),
             input => Some(input.to_string()),
         }
@@ -297,6 +294,7 @@ impl Call {
             id: id.clone(),
             name: self.tool_name(),
             display_name: self.title(),
+            contributor: self.contributor(),
             meta: meta.map(Meta::new),
         })));
     }
@@ -304,7 +302,7 @@ impl Call {
     /// Agents send the arguments again and again, each time more of them; told
     /// is what was added. When all are there they are told once more.
     fn tell_input(&mut self, id: &ToolCallId, teller: &mut Teller<'_>) {
-        let text = match &self.input {
+        let text = match self.arguments() {
             Some(Value::Object(fields)) if fields.is_empty() => None,
             _ => self.input_text(),
         };
@@ -332,6 +330,7 @@ impl Call {
             message: self.title().into(),
             input: self.input_text(),
             question: None,
+            contributor: self.contributor(),
             meta: meta.map(Meta::new),
         })));
     }
@@ -400,18 +399,4 @@ fn output_text(output: &Value) -> Option<String> {
     let text = output.as_str();
     let text = text.or_else(|| keys.iter().find_map(|key| output.get(key)?.as_str()));
     text.filter(|text| !text.is_empty()).map(str::to_owned)
-}
-
-fn option(option: &PermissionOption) -> ConfirmationOption {
-    let (kind, group) = if option.allows() {
-        (ConfirmationOptionKind::Approve, 0)
-    } else {
-        (ConfirmationOptionKind::Deny, 1)
-    };
-    ConfirmationOption {
-        id: ConfirmationOptionId::from(option.id.as_str()),
-        label: option.label.clone(),
-        kind,
-        group: Some(group),
-    }
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agenthost_agents::{
-    AcpAgent, AcpLaunch, AcpProfile, KnownAgent, TokenUse, Trust, find_known, find_program,
-    known_agents,
+    AcpAgent, AcpLaunch, AcpProfile, HostTools, KnownAgent, TokenUse, Trust, find_known,
+    find_program, known_agents,
 };
 use agenthost_server::ServerConfig;
 use anyhow::{Context, bail};
@@ -32,6 +32,7 @@ pub(super) struct AgentTable {
     sign_in: Option<String>,
     token_env: Option<String>,
     token_resource: Option<String>,
+    host_tools: Option<bool>,
     #[serde(flatten)]
     services: ServicesTable,
 }
@@ -207,6 +208,11 @@ fn candidate(
         }
         profile.sign_in = table.sign_in.clone().or(profile.sign_in);
         profile.token = table.token().or(profile.token);
+        profile.host_tools = match table.host_tools {
+            Some(true) => HostTools::Offered,
+            Some(false) => HostTools::Withheld,
+            None => profile.host_tools,
+        };
     }
     let hidden = table.is_some_and(|table| table.enabled == Some(false));
     let never_asks = known.is_some_and(|known| known.never_asks);

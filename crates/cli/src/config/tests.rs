@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use agenthost_agents::{Agent, HostTools};
 use agenthost_protocol::ids::ProviderId;
 
 use super::*;
@@ -61,6 +62,7 @@ fn every_key_is_applied() {
         env = { GOOSE_MODE = "approve", OPENAI_API_KEY = "$OPENAI_API_KEY" }
         files = true
         terminals = true
+        host_tools = false
         mcp_servers = [
             { name = "one", command = "one", args = ["-x"], env = { A = "$A" } },
             { name = "two", url = "http://127.0.0.1/mcp", headers = { Authorization = "Bearer $TOKEN" } },
@@ -233,6 +235,26 @@ fn the_environment_of_a_known_agent_can_be_changed() {
 }
 
 /// The page about agents has every one that is known.
+#[test]
+fn tools_of_the_host_are_offered_unless_the_file_says_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    program(folder.path(), "goose");
+    for (text, expected) in [
+        ("", HostTools::Offered),
+        ("host_tools = false", HostTools::Withheld),
+        ("host_tools = true", HostTools::Offered),
+    ] {
+        let file = parse(&format!("[[agents]]\nid = \"goose\"\n{text}")).unwrap();
+        let candidates = file.candidates_in(folder.path().as_os_str(), None).unwrap();
+        let goose = candidates.iter().find(|candidate| candidate.id == "goose");
+        let Standing::Offered(agent) = &goose.unwrap().standing else {
+            panic!("it is here");
+        };
+        assert_eq!(agent.host_tools(), expected, "{text}");
+        assert!(agent.reads().contains(&"AGENTS.md".to_owned()));
+    }
+}
+
 #[test]
 fn every_known_agent_is_documented() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/agents.md");

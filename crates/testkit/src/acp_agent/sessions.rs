@@ -9,6 +9,7 @@ impl Agent {
     /// Says again what was said, as far as it knows.
     pub(super) fn take_up(&mut self, id: &Value, params: &Value) {
         let session = text_of(params, "sessionId");
+        self.take_servers(session, params);
         let said = memory::of(session);
         if said.is_empty() {
             let error = json!({"code": -32002, "message": "There is no such session"});
@@ -33,6 +34,7 @@ impl Agent {
 
     pub(super) fn copy(&mut self, id: &Value, params: &Value) {
         let copy = self.name();
+        self.take_servers(&copy, params);
         for said in memory::of(text_of(params, "sessionId")) {
             memory::keep(&copy, &said);
         }

@@ -121,7 +121,10 @@ impl Bridge {
             unsettled: 0,
             settle_by: None,
             knows,
+            instructions: None,
+            own_model: None,
         };
+        session.mapper.offer(&self.offered);
         let rule = self.agent.profile.rule();
         let mut values = self.values.clone();
         let withheld = rule.withhold(&session.options.schema(), &mut values);

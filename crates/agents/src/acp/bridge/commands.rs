@@ -1,15 +1,19 @@
 //! What the host wants.
 
+use std::sync::Arc;
+
 use agenthost_core::agent::AgentCommand;
-use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::ids::{ToolCallId, TurnId};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
 use agenthost_workspace::path_of;
 use tokio::time::Instant;
 
-use super::{Abandoned, Bridge, Chat, Link, Running, set};
+use super::{Abandoned, AgentSession, Bridge, Chat, Link, Running, set};
 use crate::acp::chat::Verdict;
 use crate::acp::mapper::failure;
+use crate::acp::offered::Offered;
+use crate::acp::options::MODEL;
 
 /// Whether there was something to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,11 +52,11 @@ impl Bridge {
                 turn,
                 message,
                 before,
-                prepared: _,
+                prepared,
             } => {
                 let place = self.chats.entry(chat.clone()).or_default();
                 place.resources.for_turn(&turn);
-                let running = Running::new(turn, message, before);
+                let running = Running::new(turn, message, before, prepared);
                 if let Some(last) = place.turn.replace(running) {
                     last.give_up();
                 }
@@ -146,15 +150,68 @@ impl Bridge {
                 self.services.terminals.apply(&terminal, command);
                 Ok(())
             }
-            // It has no tools of clients, and can't be talked to while it works:
-            // what it is not told of, stays.
-            AgentCommand::ToolCompleted { .. }
-            | AgentCommand::ClientToolCalled { .. }
-            | AgentCommand::ClientTools { .. }
-            | AgentCommand::ServerTools { .. }
-            | AgentCommand::Steer { .. }
-            | AgentCommand::Close => Ok(()),
+            AgentCommand::ClientTools { tools } => {
+                self.offer(Offered {
+                    clients: tools,
+                    servers: self.offered.servers.clone(),
+                });
+                Ok(())
+            }
+            AgentCommand::ServerTools { tools } => {
+                self.offer(Offered {
+                    clients: self.offered.clients.clone(),
+                    servers: tools,
+                });
+                Ok(())
+            }
+            AgentCommand::ClientToolCalled {
+                chat,
+                turn,
+                call,
+                tool,
+                input,
+            } => {
+                let told = match self.take_over(&chat, &turn, &call) {
+                    Some(session) => session.mapper.called(&call, &tool, &input),
+                    None => Vec::new(),
+                };
+                self.tell(Some(&chat), told).await
+            }
+            // The agent gets the result by the way that it called the tool.
+            AgentCommand::ToolCompleted {
+                chat, turn, call, ..
+            } => {
+                if let Some(session) = self.take_over(&chat, &turn, &call) {
+                    session.mapper.completed(&call);
+                }
+                Ok(())
+            }
+            // It can't be talked to while it works: what it is not told of, stays.
+            AgentCommand::Steer { .. } | AgentCommand::Close => Ok(()),
         }
+    }
+
+    /// The host offers these tools from now on.
+    fn offer(&mut self, offered: Offered) {
+        self.offered = Arc::new(offered);
+        let links = self.chats.values_mut().map(|chat| &mut chat.agent_session);
+        for session in links.chain([&mut self.spare]).filter_map(Link::open) {
+            session.mapper.offer(&self.offered);
+        }
+    }
+
+    /// A call of a running turn is not the agent's business any more. Says which
+    /// agent session it is of.
+    fn take_over(
+        &mut self,
+        chat: &Uri,
+        turn: &TurnId,
+        call: &ToolCallId,
+    ) -> Option<&mut AgentSession> {
+        let chat = self.chats.get_mut(chat)?;
+        let running = chat.turn.as_mut().filter(|running| running.id == *turn)?;
+        running.mapper.taken_over(call);
+        chat.agent_session.open()
     }
 
     fn use_folders(&mut self, directories: &[Uri]) -> Result<(), String> {
@@ -233,6 +290,12 @@ impl Bridge {
             let chosen = session.options.values();
             let mut values = self.values.clone();
             values.retain(|key, value| chosen.get(key) != Some(value));
+            match (&session.own_model, self.values.get(MODEL)) {
+                // It gets it back when the turn is over.
+                (Some(own), Some(model)) if own == model => drop(values.remove(MODEL)),
+                (Some(_), Some(_)) => session.own_model = None,
+                (Some(_), None) | (None, _) => {}
+            }
             let schema = session.options.schema();
             let withheld = self.agent.profile.rule().withhold(&schema, &mut values);
             self.remarks.refused(&withheld);

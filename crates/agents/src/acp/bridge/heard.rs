@@ -157,7 +157,9 @@ impl Bridge {
         if let (Err(_), Some(session)) = (&answer, chat.agent_session.open()) {
             // It was told, but may not have listened.
             session.knows = flight.knew;
+            session.instructions = flight.instructed;
         }
+        self.give_back_model(address);
         if is_sign_in(&answer) {
             self.events.send(AgentEvent::SignInNeeded).await?;
         }

@@ -1,0 +1,58 @@
+//! The plan of an agent.
+
+use agenthost_protocol::chat::{ToolCallResult, ToolResultContent, ToolResultText};
+use serde_json::Value;
+
+use super::{ChatMapper, Teller, read};
+use crate::acp::wire::schema::{Plan, PlanEntryStatus};
+use crate::mapper::{ToolStart, TurnEvent};
+
+/// What a plan is called as a call of a tool: the host has nothing else to
+/// show one.
+const PLAN: &str = "plan";
+
+impl ChatMapper {
+    /// It told its plan, all of it.
+    pub(super) fn plan(&mut self, update: &Value, teller: &mut Teller<'_>) {
+        let (Some(turn), Some(plan)) = (&mut self.turn, read::<Plan>(update)) else {
+            return;
+        };
+        let lines = plan.entries.iter().map(|entry| {
+            let done = match entry.status {
+                PlanEntryStatus::Completed => "[x]",
+                PlanEntryStatus::InProgress => "[~]",
+                _ => "[ ]",
+            };
+            format!("- {done} {}", entry.content)
+        });
+        let text = lines.collect::<Vec<_>>().join("\n");
+        let content = vec![ToolResultContent::Text(ToolResultText { text })];
+        if turn.plan.replace(content.clone()).is_none() {
+            turn.said = None;
+            teller.turn(TurnEvent::Tool(Box::new(ToolStart {
+                id: PLAN.into(),
+                name: "update_plan".to_owned(),
+                display_name: "Plan".to_owned(),
+                message: "Plan".into(),
+                input: None,
+                question: None,
+            })));
+        }
+        teller.turn(TurnEvent::ToolContent(PLAN.into(), content));
+    }
+
+    /// The turn is over, and so is its plan.
+    pub(super) fn finish_plan(&mut self, teller: &mut Teller<'_>) {
+        let plan = self.turn.as_mut().and_then(|turn| turn.plan.take());
+        if let Some(plan) = plan {
+            let result = ToolCallResult {
+                success: true,
+                past_tense_message: "Plan".into(),
+                content: Some(plan),
+                structured_content: None,
+                error: None,
+            };
+            teller.turn(TurnEvent::ToolDone(PLAN.into(), Box::new(result)));
+        }
+    }
+}

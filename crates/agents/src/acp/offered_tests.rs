@@ -1,0 +1,136 @@
+//! A table of how agents say which tool they call.
+
+use agenthost_protocol::ids::{ClientId, CustomizationId};
+use agenthost_protocol::wire;
+use serde_json::json;
+
+use super::*;
+
+fn offered() -> Offered {
+    let client = |name: &str, own: &str| ClientTool {
+        client: ClientId::from("editor"),
+        name: name.to_owned(),
+        definition: wire::from_str(&json!({"name": own}).to_string()).unwrap(),
+    };
+    let server = |name: &str, own: &str| ServerTool {
+        server: CustomizationId::from("weather"),
+        name: name.to_owned(),
+        own_name: own.to_owned(),
+        title: None,
+        ui: None,
+    };
+    Offered {
+        clients: vec![
+            client("run", "run"),
+            client("run_tests", "run_tests"),
+            client("editor_open", "open"),
+        ],
+        servers: vec![
+            server("weather_get-forecast", "get-forecast"),
+            server("a.b", "b"),
+        ],
+    }
+}
+
+fn recognized(clues: &Clues<'_>) -> Option<String> {
+    let found = offered().recognize(clues);
+    found.map(|tool| tool.own_name().to_owned())
+}
+
+#[test]
+fn titles_and_names_say_which_tool_it_is() {
+    let table = [
+        // claude, qwen
+        ("mcp__agenthost__run_tests", Some("run_tests")),
+        // codex
+        ("Tool: agenthost/run_tests", Some("run_tests")),
+        ("mcp.agenthost.run_tests", Some("run_tests")),
+        ("agenthost/run_tests", Some("run_tests")),
+        // goose
+        ("agenthost: run_tests", Some("run_tests")),
+        ("agenthost__run_tests", Some("run_tests")),
+        // gemini, qwen
+        ("run_tests (agenthost MCP Server)", Some("run_tests")),
+        (
+            "run_tests (agenthost MCP Server): {\"a\": 1}",
+            Some("run_tests"),
+        ),
+        ("mcp_agenthost_run_tests", Some("run_tests")),
+        // opencode, copilot, fast-agent
+        ("agenthost_run_tests", Some("run_tests")),
+        ("agenthost-run_tests", Some("run_tests")),
+        ("agenthost/run_tests({\"a\": 1})", Some("run_tests")),
+        ("[agenthost] run_tests", Some("run_tests")),
+        ("run_tests [agenthost]", Some("run_tests")),
+        // A name that is the beginning of another.
+        ("mcp__agenthost__run", Some("run")),
+        ("agenthost: run all", Some("run")),
+        // One that the agent can't write as it is.
+        ("mcp__agenthost__weather_get-forecast", Some("get-forecast")),
+        ("mcp__agenthost__weather_get_forecast", Some("get-forecast")),
+        ("mcp__agenthost__a_b", Some("b")),
+        // One that is called otherwise by its client.
+        ("mcp__agenthost__editor_open", Some("open")),
+        // Those of others, and what only looks like it.
+        ("run_tests", None),
+        ("mcp__other__run_tests", None),
+        ("run_tests (other MCP Server)", None),
+        ("run_tests (agenthosts MCP Server)", None),
+        ("mcp__agenthost__unknown", None),
+        ("mcp__agenthost__open", None),
+        ("run `agenthost run_tests`", None),
+        ("agenthost run all", None),
+        ("`agenthost run`", None),
+        ("agenthost --run", None),
+        ("agenthost/run/main.rs", None),
+        ("agenthost", None),
+        ("agenthosts: run", None),
+        ("", None),
+    ];
+    for (text, expected) in table {
+        let places = [
+            Clues {
+                title: Some(text),
+                ..Clues::default()
+            },
+            Clues {
+                name: Some(text),
+                ..Clues::default()
+            },
+            Clues {
+                title: Some("something else"),
+                own_name: Some(text),
+                ..Clues::default()
+            },
+        ];
+        for clues in places {
+            assert_eq!(recognized(&clues).as_deref(), expected, "{text}");
+        }
+    }
+}
+
+#[test]
+fn arguments_and_own_data_say_which_tool_it_is() {
+    let input = json!({"server": "agenthost", "tool": "run_tests", "arguments": {"a": 1}});
+    let clues = Clues {
+        title: Some("Run the tests"),
+        input: Some(&input),
+        ..Clues::default()
+    };
+    assert_eq!(recognized(&clues).as_deref(), Some("run_tests"));
+    assert_eq!(arguments(&input), &json!({"a": 1}));
+    let plain = json!({"arguments": {"a": 1}});
+    assert_eq!(arguments(&plain), &plain);
+    let meta = json!({"some": {"mcp": {"serverName": "agenthost", "toolName": "run"}}});
+    let clues = Clues {
+        meta: meta.as_object(),
+        ..Clues::default()
+    };
+    assert_eq!(recognized(&clues).as_deref(), Some("run"));
+    let other = json!({"server": "other", "tool": "run"});
+    let clues = Clues {
+        input: Some(&other),
+        ..Clues::default()
+    };
+    assert_eq!(recognized(&clues), None);
+}

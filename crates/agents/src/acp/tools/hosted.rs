@@ -1,0 +1,214 @@
+//! Calls of tools that the host offers.
+//!
+//! What a server's tool is called for, the agent tells like anything else. A
+//! client's tool is carried out by its client: what the agent tells of it counts
+//! until it really calls it, and the host hears of that in another way.
+
+use std::sync::Arc;
+
+use agenthost_protocol::chat::{
+    ClientContributor, McpContributor, ToolCallContributor, ToolCallQuestion,
+};
+use agenthost_protocol::common::Meta;
+use agenthost_protocol::ids::ToolCallId;
+use serde_json::{Value, json};
+
+use super::{Call, Ended, HostTool, Offered, Scene, Step, Teller, Tools, named_in, offered};
+use crate::acp::offered::Clues;
+use crate::acp::wire::schema::ToolCallStatus;
+use crate::mapper::{ToolReady, TurnEvent};
+
+/// Most calls that may be told of later. When there are more, the oldest is
+/// forgotten, and shown a second time if it is told of.
+const UNTOLD: usize = 64;
+
+/// What is said of a call that the agent told of and never made.
+const NEVER_CALLED: &str = "The agent did not call it.";
+
+/// What is said of a call that the host had begun itself meanwhile.
+const SHOWN_ALREADY: &str = "The same call is shown already.";
+
+/// A call of a client's tool that the agent has not told of.
+#[derive(Debug)]
+pub(super) struct Untold {
+    tool: String,
+    input: Value,
+}
+
+impl Tools {
+    /// The host offers these tools from now on.
+    pub(crate) fn offer(&mut self, offered: Arc<Offered>) {
+        self.offered = offered;
+    }
+
+    /// The agent really calls a tool of a client, with some JSON. The call may
+    /// be one that it told of, or one that the host has begun.
+    pub(crate) fn called(
+        &mut self,
+        id: &ToolCallId,
+        tool: &str,
+        input: &str,
+        scene: &mut Scene,
+        teller: &mut Teller<'_>,
+    ) {
+        if let Some(call) = self.calls.get_mut(id) {
+            call.step = Step::Over;
+            return;
+        }
+        let called = Untold {
+            tool: tool.to_owned(),
+            // What is no JSON is nothing that would be told of so.
+            input: serde_json::from_str(input).unwrap_or_default(),
+        };
+        // It told of it while the host began one of its own.
+        let mut calls = self.calls.iter_mut();
+        let told = calls.find(|(_, call)| call.step == Step::Coming && call.is_of(&called));
+        if let Some((id, call)) = told {
+            call.output = Some(json!(SHOWN_ALREADY));
+            return call.end_uncalled(id, Ended::Well, scene, teller);
+        }
+        if self.untold.len() >= UNTOLD {
+            self.untold.remove(0);
+        }
+        self.untold.push(called);
+    }
+
+    /// A client has completed a call.
+    pub(crate) fn completed(&mut self, id: &ToolCallId) {
+        if let Some(call) = self.calls.get_mut(id) {
+            call.step = Step::Over;
+        }
+    }
+
+    /// The turn is over: what was told of and not called never will be
+    /// (TOO-27).
+    pub(crate) fn end_uncalled(&mut self, scene: &mut Scene, teller: &mut Teller<'_>) {
+        for (id, call) in &mut self.calls {
+            let open = matches!(call.step, Step::Coming | Step::Running);
+            if open && call.is_clients() {
+                call.output = Some(json!(NEVER_CALLED));
+                call.end_uncalled(id, Ended::Badly, scene, teller);
+            }
+        }
+    }
+}
+
+impl Call {
+    /// Finds out whether it is of a tool of the host, until it is known. That it
+    /// is a client's has to be known at once (TOO-5).
+    pub(super) fn recognize(&mut self, offered: &Offered) {
+        if self.tool.is_some() || !matches!(self.step, Step::New | Step::Coming) {
+            return;
+        }
+        let own_name = self.meta.as_ref().and_then(|meta| named_in(meta, 3));
+        let found = offered.recognize(&Clues {
+            title: self.title.as_deref(),
+            name: self.name.as_deref(),
+            own_name: own_name.as_deref(),
+            input: self.input.as_ref(),
+            meta: self.meta.as_ref(),
+        });
+        self.tool = found.filter(|tool| match tool {
+            HostTool::Client(_) => self.step == Step::New,
+            HostTool::Server(_) => true,
+        });
+    }
+
+    /// Whether a client carries it out.
+    pub(super) fn is_clients(&self) -> bool {
+        matches!(self.tool, Some(HostTool::Client(_)))
+    }
+
+    /// Whether the host knows of it already. Then it is not told again.
+    pub(super) fn was_called(&mut self, untold: &mut Vec<Untold>) -> bool {
+        let Some(place) = untold.iter().position(|untold| self.is_of(untold)) else {
+            return false;
+        };
+        untold.remove(place);
+        self.step = Step::Over;
+        true
+    }
+
+    /// Whether it can be that call. Agents that tell of a call before they know
+    /// its arguments tell of each one once, so any will do.
+    fn is_of(&self, untold: &Untold) -> bool {
+        let tool = self.tool.as_ref().filter(|_| self.is_clients());
+        let same = tool.is_some_and(|tool| tool.name() == untold.tool);
+        let unknown = |input: &Value| input.as_object().is_some_and(|fields| fields.is_empty());
+        let input = self.arguments().filter(|input| !unknown(input));
+        same && input.is_none_or(|input| *input == untold.input)
+    }
+
+    /// Something about a call of a client's tool. That it runs, and what comes of
+    /// it, is not the agent's to say; that it will not run, is.
+    pub(super) fn follow(
+        &mut self,
+        id: &ToolCallId,
+        status: Option<ToolCallStatus>,
+        scene: &mut Scene,
+        teller: &mut Teller<'_>,
+    ) {
+        if self.step == Step::Coming {
+            self.tell_input(id, teller);
+        }
+        match status {
+            Some(ToolCallStatus::Completed) => self.end_uncalled(id, Ended::Well, scene, teller),
+            Some(ToolCallStatus::Failed) => self.end_uncalled(id, Ended::Badly, scene, teller),
+            _ => {}
+        }
+    }
+
+    /// Ends a call that was never made.
+    fn end_uncalled(
+        &mut self,
+        id: &ToolCallId,
+        ended: Ended,
+        scene: &mut Scene,
+        teller: &mut Teller<'_>,
+    ) {
+        if self.step == Step::Coming {
+            // It has to be ready before it can end (CLT-9), and must not run: its
+            // client would begin with it.
+            teller.turn(TurnEvent::ToolReady(Box::new(ToolReady {
+                id: id.clone(),
+                message: self.title().into(),
+                input: self.input_text(),
+                question: Some(ToolCallQuestion::default()),
+                contributor: None,
+                meta: Some(self.meta())
+                    .filter(|meta| !meta.is_empty())
+                    .map(Meta::new),
+            })));
+        }
+        self.end(id, ended, scene, teller);
+    }
+
+    /// Whose tool it is (TOO-2).
+    pub(super) fn contributor(&self) -> Option<ToolCallContributor> {
+        Some(match self.tool.as_ref()? {
+            HostTool::Client(tool) => ToolCallContributor::Client(ClientContributor {
+                client_id: tool.client.clone(),
+            }),
+            HostTool::Server(tool) => ToolCallContributor::Mcp(McpContributor {
+                customization_id: tool.server.clone(),
+            }),
+        })
+    }
+
+    /// The app that shows what it does (MCP-18).
+    pub(super) fn app(&self) -> Option<(String, Value)> {
+        match self.tool.as_ref()? {
+            HostTool::Server(tool) => Some(("ui".to_owned(), tool.ui.clone()?)),
+            HostTool::Client(_) => None,
+        }
+    }
+
+    /// What it is called with.
+    pub(super) fn arguments(&self) -> Option<&Value> {
+        let input = self.input.as_ref()?;
+        Some(match self.tool {
+            Some(_) => offered::arguments(input),
+            None => input,
+        })
+    }
+}

@@ -1,0 +1,298 @@
+//! The agent uses servers of tools that it was given.
+//!
+//! It speaks as much of MCP as that takes, a line at a time, and waits for each
+//! answer.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::Agent;
+use super::output::{chunk, tell_update, text_of};
+
+/// The server that is meant if none is named.
+const USUAL: &str = "agenthost";
+
+/// A server that runs for a session.
+pub(super) struct Server {
+    session: String,
+    name: String,
+    process: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    asked: u32,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.process.kill().unwrap_or_default();
+        self.process.wait().map(drop).unwrap_or_default();
+    }
+}
+
+/// How a call is told of.
+enum Announced {
+    Before,
+    AndAsked,
+    After,
+    Never,
+}
+
+impl Agent {
+    /// What follows `mcp`. What goes wrong is said.
+    pub(super) fn use_tools(&mut self, session: &str, line: &str) {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let said = match word {
+            "list" => self.list_tools(session, rest),
+            "call" => self.call_tool(session, rest, &Announced::Before),
+            "ask" => self.call_tool(session, rest, &Announced::AndAsked),
+            "late" => self.call_tool(session, rest, &Announced::After),
+            "quiet" => self.call_tool(session, rest, &Announced::Never),
+            "announce" => {
+                let (tool, input) = tool_and_input(rest);
+                let id = self.new_call();
+                self.announce(session, &id, tool, &input, "pending");
+                Ok(id)
+            }
+            "abandon" => self.abandon_tool(session, rest),
+            other => Err(format!("what is `mcp {other}`?")),
+        };
+        chunk(
+            session,
+            "agent_message_chunk",
+            &said.unwrap_or_else(|why| why),
+        );
+    }
+
+    fn list_tools(&mut self, session: &str, name: &str) -> Result<String, String> {
+        let name = if name.is_empty() { USUAL } else { name };
+        let listed = self
+            .server(session, name)?
+            .request("tools/list", &json!({}))?;
+        let tools = listed.get("tools").and_then(Value::as_array);
+        let names = tools.into_iter().flatten();
+        let names = names.filter_map(|tool| tool.get("name")?.as_str());
+        Ok(names.collect::<Vec<_>>().join(", "))
+    }
+
+    fn call_tool(
+        &mut self,
+        session: &str,
+        rest: &str,
+        announced: &Announced,
+    ) -> Result<String, String> {
+        let (tool, input) = tool_and_input(rest);
+        let id = self.new_call();
+        match announced {
+            Announced::Before => self.announce(session, &id, tool, &input, "in_progress"),
+            Announced::AndAsked => {
+                self.announce(session, &id, tool, &input, "pending");
+                if !self.may(session, &id, tool, &input) {
+                    return Ok("it was refused".to_owned());
+                }
+                update(session, &id, &json!({"status": "in_progress"}));
+            }
+            Announced::After | Announced::Never => {}
+        }
+        let params = json!({"name": tool, "arguments": input});
+        let came = self.server(session, USUAL)?.request("tools/call", &params);
+        if let Announced::After = announced {
+            self.announce(session, &id, tool, &input, "in_progress");
+        }
+        let failed = match &came {
+            Ok(result) => result.get("isError") == Some(&json!(true)),
+            Err(_) => true,
+        };
+        let text = came.map_or_else(|why| why, |result| words_of(&result));
+        if !matches!(announced, Announced::Never) {
+            let status = if failed { "failed" } else { "completed" };
+            let content = json!([{"type": "content", "content": {"type": "text", "text": text}}]);
+            update(
+                session,
+                &id,
+                &json!({"status": status, "content": content, "rawOutput": text}),
+            );
+        }
+        Ok(if failed {
+            format!("it failed: {text}")
+        } else {
+            text
+        })
+    }
+
+    /// Calls a tool, and does not wait for what comes of it.
+    fn abandon_tool(&mut self, session: &str, rest: &str) -> Result<String, String> {
+        let (tool, input) = tool_and_input(rest);
+        let server = self.server(session, USUAL)?;
+        let params = json!({"name": tool, "arguments": input});
+        let id = server.send_request("tools/call", &params)?;
+        let params = json!({"requestId": id, "reason": "it takes too long"});
+        server.send(
+            &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}),
+        )?;
+        Ok("abandoned".to_owned())
+    }
+
+    fn new_call(&mut self) -> String {
+        self.asked += 1;
+        format!("call-{}", self.asked)
+    }
+
+    /// Tells of a call, in the words of one agent or another.
+    fn announce(&self, session: &str, id: &str, tool: &str, input: &Value, status: &str) {
+        let mut call = json!({"sessionUpdate": "tool_call", "toolCallId": id, "kind": "other",
+            "status": status, "title": self.title(tool), "rawInput": input});
+        if let (true, Some(call)) = (self.is("codex"), call.as_object_mut()) {
+            let input = json!({"server": USUAL, "tool": tool, "arguments": input});
+            call.insert("rawInput".to_owned(), input);
+        }
+        tell_update(session, &call);
+    }
+
+    fn title(&self, tool: &str) -> String {
+        if self.is("codex") {
+            format!("Tool: {USUAL}/{tool}")
+        } else if self.is("gemini") {
+            format!("{tool} ({USUAL} MCP Server)")
+        } else if self.is("goose") {
+            format!("{USUAL}: {tool}")
+        } else {
+            format!("mcp__{USUAL}__{tool}")
+        }
+    }
+
+    /// Asks whether it may.
+    fn may(&mut self, session: &str, id: &str, tool: &str, input: &Value) -> bool {
+        let options = json!([
+            {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+            {"optionId": "no", "name": "No", "kind": "reject_once"},
+        ]);
+        let call = json!({"toolCallId": id, "title": self.title(tool), "rawInput": input});
+        let params = json!({"toolCall": call, "options": options});
+        let outcome = self.request("session/request_permission", session, params);
+        outcome.pointer("/outcome/optionId") == Some(&json!("yes"))
+    }
+
+    /// A server of a session; it is started when it is first used.
+    fn server(&mut self, session: &str, name: &str) -> Result<&mut Server, String> {
+        let its = |server: &Server| server.session == session && server.name == name;
+        let running = self.servers.iter().position(its);
+        let place = match running {
+            Some(place) => place,
+            None => {
+                let given = self.given.get(session).and_then(Value::as_array);
+                let named = |server: &&Value| server.get("name") == Some(&json!(name));
+                let given = given.and_then(|given| given.iter().find(named));
+                let given = given.ok_or_else(|| format!("there is no server `{name}`"))?;
+                let server = Server::start(session, name, given)?;
+                self.servers.push(server);
+                self.servers.len() - 1
+            }
+        };
+        self.servers
+            .get_mut(place)
+            .ok_or_else(|| "it is gone".to_owned())
+    }
+}
+
+impl Server {
+    fn start(session: &str, name: &str, given: &Value) -> Result<Self, String> {
+        let listed = |key: &str| given.get(key).and_then(Value::as_array);
+        let mut command = Command::new(text_of(given, "command"));
+        command.args(
+            listed("args")
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str),
+        );
+        for variable in listed("env").into_iter().flatten() {
+            command.env(text_of(variable, "name"), text_of(variable, "value"));
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("start `{name}`: {error}"))?;
+        let (input, output) = (process.stdin.take(), process.stdout.take());
+        let (input, output) = input.zip(output).ok_or("it has no pipes")?;
+        let mut server = Server {
+            session: session.to_owned(),
+            name: name.to_owned(),
+            process,
+            input,
+            output: BufReader::new(output),
+            asked: 0,
+        };
+        let info = json!({"name": "scripted", "version": "1.2.3"});
+        let hello =
+            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info});
+        server.request("initialize", &hello)?;
+        server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
+        Ok(server)
+    }
+
+    /// Asks for something, and waits for what comes of it.
+    fn request(&mut self, method: &str, params: &Value) -> Result<Value, String> {
+        let id = self.send_request(method, params)?;
+        loop {
+            let mut line = String::new();
+            let read = self.output.read_line(&mut line);
+            if read.map_err(|error| error.to_string())? == 0 {
+                return Err(format!("`{}` has ended", self.name));
+            }
+            // What is no message is noise.
+            let Ok(message) = serde_json::from_str::<Value>(&line) else {
+                continue;
+            };
+            match (message.get("method"), message.get("id")) {
+                (None, Some(of)) if *of == json!(id) => {
+                    let error = message.pointer("/error/message").and_then(Value::as_str);
+                    return match error {
+                        Some(error) => Err(error.to_owned()),
+                        None => Ok(message.get("result").cloned().unwrap_or_default()),
+                    };
+                }
+                // Whatever it asks, there is nothing to say.
+                (Some(_), Some(asked)) => {
+                    self.send(&json!({"jsonrpc": "2.0", "id": asked, "result": {}}))?;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn send_request(&mut self, method: &str, params: &Value) -> Result<u32, String> {
+        self.asked += 1;
+        let id = self.asked;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
+        Ok(id)
+    }
+
+    fn send(&mut self, message: &Value) -> Result<(), String> {
+        let written = writeln!(self.input, "{message}").and_then(|()| self.input.flush());
+        written.map_err(|error| error.to_string())
+    }
+}
+
+fn update(session: &str, id: &str, more: &Value) {
+    let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": id});
+    if let (Some(update), Some(more)) = (update.as_object_mut(), more.as_object()) {
+        update.extend(more.clone());
+    }
+    tell_update(session, &update);
+}
+
+fn tool_and_input(rest: &str) -> (&str, Value) {
+    let (tool, input) = rest.split_once(' ').unwrap_or((rest, "{}"));
+    (tool, serde_json::from_str(input).unwrap_or_default())
+}
+
+/// The words of a result.
+fn words_of(result: &Value) -> String {
+    let content = result.get("content").and_then(Value::as_array);
+    let texts = content.into_iter().flatten();
+    let texts = texts.filter_map(|block| block.get("text")?.as_str());
+    texts.collect::<Vec<_>>().join("\n")
+}
