@@ -108,7 +108,9 @@ impl Host {
         event: CustomizationEvent,
         out: &mut Effects,
     ) {
-        if !self.customizing.contains_key(session) {
+        // A chat may belong to another session by now.
+        let answers = matches!(event, CustomizationEvent::Prepared { .. });
+        if !answers && !self.customizing.contains_key(session) {
             return;
         }
         match event {

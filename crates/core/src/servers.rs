@@ -15,6 +15,8 @@ use agenthost_protocol::uri::Uri;
 
 pub(crate) use calls::ToolCalls;
 
+use calls::refuse;
+
 use crate::agent::AgentCommand;
 use crate::client_tools::client_tools;
 use crate::customizations::{all_of, is_stopped, server, servers};
@@ -36,6 +38,9 @@ impl Host {
         out: &mut Effects,
     ) {
         if !self.customizing.contains_key(session) {
+            if let ToolEvent::Called { call, .. } = event {
+                refuse(call, "The session is over", out);
+            }
             return;
         }
         match event {

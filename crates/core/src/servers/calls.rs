@@ -56,20 +56,19 @@ impl Host {
         input: String,
         out: &mut Effects,
     ) {
-        let fail = |message: &str, out: &mut Effects| answer(ticket, failed(message), out);
         let state = self.session(session);
         let tools = state.map(client_tools).unwrap_or_default();
         let Some(tool) = tools.into_iter().find(|known| known.name == tool) else {
-            fail("There is no such tool any more", out);
+            refuse(ticket, "There is no such tool any more", out);
             return;
         };
         let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
         let Some(turn) = turn.filter(|_| self.owner(chat) == Some(session)) else {
-            fail("There is no turn that this could be for", out);
+            refuse(ticket, "There is no turn that this could be for", out);
             return;
         };
         if self.tool_calls.waiting.len() >= CALLS {
-            fail("Too many tools are being called", out);
+            refuse(ticket, "Too many tools are being called", out);
             return;
         }
         let turn = turn.id.clone();
@@ -371,6 +370,11 @@ fn failed(message: &str) -> ToolCallResult {
         structured_content: None,
         error: Some(Json::from_iter([("message", message)])),
     }
+}
+
+/// Nothing comes of a call.
+pub(super) fn refuse(call: ToolTicket, message: &str, out: &mut Effects) {
+    answer(call, failed(message), out);
 }
 
 fn answer(call: ToolTicket, result: ToolCallResult, out: &mut Effects) {

@@ -6,6 +6,7 @@
 //! `SIMULATION_SEEDS=100000` for a long run.
 
 mod agents;
+mod customizing;
 mod dispatching;
 mod files;
 mod questions;
@@ -72,10 +73,19 @@ impl Drop for Told {
     }
 }
 
-/// Customizations and automations come later.
+/// Automations come later.
 fn is_possible(name: &str) -> bool {
-    let later = ["automation", "session/mcp", "session/customization"];
-    !later.iter().any(|prefix| name.starts_with(prefix))
+    !name.starts_with("automation")
+}
+
+/// Every other world has somebody who reads customizations.
+fn customized_now_and_then(seed: u64) -> World {
+    let mut config = crate::world::config();
+    if seed % 2 == 1 {
+        let agents = config.agents.iter().map(|agent| agent.provider.clone());
+        config.customizable = Some(agents.collect());
+    }
+    World::with(config)
 }
 
 struct Simulation {
@@ -96,7 +106,7 @@ impl Simulation {
             without: &[],
         };
         Simulation {
-            world: World::new(),
+            world: customized_now_and_then(seed),
             chance: Generator::new(seed, options),
             next_connection: 0,
             requests: 0,
@@ -133,6 +143,7 @@ impl Simulation {
         self.finish_searches();
         self.look_at_files();
         self.answer_question();
+        self.customize();
         for (connection, client) in &self.world.clients {
             assert!(
                 client.waiting.is_empty(),
@@ -148,6 +159,7 @@ impl Simulation {
         let connection = ConnectionId(self.next_connection);
         self.world.connect(connection, "me", None);
         self.initialize(connection, "the last");
+        self.end_preparations();
         self.end_questions();
         // Ending one may start the next of a queue, in another chat.
         let chats: Vec<_> = self.world.log.channels.keys().cloned().collect();
@@ -160,6 +172,8 @@ impl Simulation {
         }
         self.world.check_mirrors();
         check_at_rest(&self.world.log);
+        let open = &self.world.called;
+        assert!(open.is_empty(), "agents wait for {open:?}");
     }
 
     fn connection(&mut self) -> Option<ConnectionId> {

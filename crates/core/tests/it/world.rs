@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use agenthost_core::agent::AgentCommand;
+use agenthost_core::customizing::CustomizationErrand;
+use agenthost_core::tool_servers::{ToolErrand, ToolTicket};
 use agenthost_core::{
     Answer, ChangeErrand, Config, ConnectionId, Effect, Effects, Env, Extent, FileErrand,
     FileSearch, Host, Input, Need, Principal, Received, Seen, TerminalCommand, WatchErrand, Write,
@@ -32,6 +34,11 @@ use crate::invariants::{self, Listing, Queues, Verdicts};
 use crate::log::{Log, cut};
 
 pub(crate) struct World {
+    /// What was asked about customizations, and of servers of tools.
+    pub(crate) customize: VecDeque<CustomizationErrand>,
+    pub(crate) tools: VecDeque<ToolErrand>,
+    /// Calls that agents wait for.
+    pub(crate) called: BTreeSet<ToolTicket>,
     config: Config,
     pub(crate) host: Host,
     pub(crate) log: Log,
@@ -159,6 +166,9 @@ impl World {
             asked: VecDeque::new(),
             unanswered: VecDeque::new(),
             told: BTreeSet::new(),
+            customize: VecDeque::new(),
+            tools: VecDeque::new(),
+            called: BTreeSet::new(),
             opened: Vec::new(),
             queues: Queues::default(),
             verdicts: Verdicts::default(),
@@ -345,7 +355,14 @@ impl World {
             Effect::Close { connection } => {
                 self.clients.get_mut(connection).unwrap().closed = true;
             }
-            Effect::Customize(_) | Effect::Tools(_) | Effect::PassOn { .. } => {}
+            Effect::Customize(errand) => self.customize.push_back((**errand).clone()),
+            Effect::Tools(errand) => {
+                if let ToolErrand::Answer { call, .. } = &**errand {
+                    self.called.remove(call);
+                }
+                self.tools.push_back((**errand).clone());
+            }
+            Effect::PassOn { .. } => {}
             Effect::FindFiles(search) => self.searches.push_back(search.clone()),
             Effect::UseFiles(errand) => self.errands.push_back(errand.clone()),
             // What agents do with tokens is theirs.
@@ -441,6 +458,9 @@ impl World {
         self.asked.clear();
         self.unanswered.clear();
         self.opened.clear();
+        self.customize.clear();
+        self.tools.clear();
+        self.called.clear();
         self.host = Host::new(self.config.clone(), self.log.remember());
         let mut all = Effects::default();
         self.take(Input::Started, &mut all);

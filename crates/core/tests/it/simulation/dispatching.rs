@@ -81,6 +81,14 @@ impl Simulation {
 
     /// Any channel, more often a chat in which something runs.
     fn lively_channel(&mut self) -> Uri {
+        let terminals = self.world.log.channels.iter();
+        let terminals = terminals.filter(|(_, state)| matches!(state, ChannelState::Terminal(_)));
+        let terminals: Vec<_> = terminals.map(|(uri, _)| uri.clone()).collect();
+        if self.chance.chance(0.1)
+            && let Some(terminal) = self.chance.pick(&terminals)
+        {
+            return terminal.clone();
+        }
         let channels = self.world.log.channels.keys();
         let running = channels.filter(|channel| self.active_turn(channel).is_some());
         let running: Vec<_> = running.cloned().collect();

@@ -1,0 +1,162 @@
+//! Customizations that come and go, servers that start and break, agents that
+//! call tools of clients.
+
+use agenthost_core::customizing::{
+    CustomizationErrand, CustomizationEvent, Prepared, Ticket, Wanted,
+};
+use agenthost_core::tool_servers::{ToolErrand, ToolEvent, ToolTicket};
+use agenthost_protocol::ids::CustomizationId;
+use agenthost_protocol::session::Customization;
+use agenthost_protocol::wire;
+
+use super::*;
+
+impl Simulation {
+    /// What is asked about customizations is answered, mostly.
+    pub(super) fn customize(&mut self) {
+        if let Some(errand) = self.world.customize.pop_front() {
+            match self.chance.chance(0.7) {
+                true => self.answer_errand(&errand),
+                false => self.world.customize.push_back(errand),
+            }
+        }
+        if let Some(errand) = self.world.tools.pop_front() {
+            match self.chance.chance(0.7) {
+                true => self.answer_tools(&errand),
+                false => self.world.tools.push_back(errand),
+            }
+        }
+        if self.chance.chance(0.15) {
+            let session = uri(self.chance.pick(&["s1", "s2", "s3"]).unwrap());
+            let event = self.customization_event();
+            self.world.step(Input::Customized { session, event });
+        }
+        if self.chance.chance(0.1) {
+            self.tool_event();
+        }
+    }
+
+    fn customization_event(&mut self) -> CustomizationEvent {
+        match self.chance.rng.u32(0..10) {
+            0..3 => CustomizationEvent::Found {
+                all: (0..self.chance.rng.usize(0..3))
+                    .map(|_| self.customization())
+                    .collect(),
+            },
+            3..7 => CustomizationEvent::Updated(Box::new(self.customization())),
+            7..9 => CustomizationEvent::Gone(self.customization_id()),
+            _ => CustomizationEvent::Wanted {
+                ticket: Ticket(1),
+                client: (*self.chance.pick(&["a", "b"]).unwrap()).into(),
+                wanted: Wanted::List(Uri::from("virtual:/x")),
+            },
+        }
+    }
+
+    fn customization_id(&mut self) -> CustomizationId {
+        format!("CustomizationId-{}", self.chance.rng.u32(0..3))
+            .as_str()
+            .into()
+    }
+
+    fn customization(&mut self) -> Customization {
+        let id = self.customization_id();
+        let child = self.customization_id();
+        let server = json!({"type": "mcpServer", "id": child, "uri": "file:///m", "name": "m", "state": {"kind": "ready"}});
+        let plugin = json!({"type": "plugin", "id": id, "uri": format!("file:///{id}"), "name": "p", "children": [server]});
+        let top = json!({"type": "mcpServer", "id": id, "uri": "file:///m", "name": "m", "state": {"kind": "stopped"}});
+        let folder = json!({"type": "directory", "id": id, "uri": "file:///d", "name": "d", "enabled": true, "contents": "rule", "writable": false});
+        let any = [plugin, top, folder];
+        let any = self.chance.pick(&any).unwrap();
+        wire::from_str(&any.to_string()).unwrap()
+    }
+
+    fn answer_errand(&mut self, errand: &CustomizationErrand) {
+        let (session, event) = match errand {
+            CustomizationErrand::Follow { session, .. } => (session, self.customization_event()),
+            CustomizationErrand::Prepare(preparation) => {
+                let refused = self.chance.chance(0.1);
+                let outcome = if refused {
+                    Err("no".to_owned())
+                } else {
+                    Ok(Prepared::default())
+                };
+                let prepared = CustomizationEvent::Prepared {
+                    chat: preparation.chat.clone(),
+                    turn: preparation.turn.clone(),
+                    outcome: Box::new(outcome),
+                };
+                (&preparation.session, prepared)
+            }
+            _ => return,
+        };
+        let session = session.clone();
+        self.world.step(Input::Customized { session, event });
+    }
+
+    fn answer_tools(&mut self, errand: &ToolErrand) {
+        let ToolErrand::Start {
+            session, server, ..
+        } = errand
+        else {
+            return;
+        };
+        let (session, server) = (session.clone(), server.clone());
+        let event = match self.chance.rng.u32(0..3) {
+            0 => ToolEvent::Stopped { server },
+            1 => ToolEvent::Failed {
+                server,
+                error: agenthost_protocol::common::ErrorInfo::new("test", "it broke"),
+            },
+            _ => ToolEvent::Ready {
+                server,
+                apps: wire::from_str(r#"{"capabilities": {}}"#).unwrap(),
+            },
+        };
+        self.world.step(Input::Tools { session, event });
+    }
+
+    fn tool_event(&mut self) {
+        let name = *self.chance.pick(&["s1", "s2", "s3"]).unwrap();
+        let session = uri(name);
+        let open: Vec<_> = self.world.called.iter().copied().collect();
+        let abandoned = self.chance.pick(&open).copied();
+        let event = match abandoned {
+            Some(call) if self.chance.chance(0.2) => {
+                self.world.called.remove(&call);
+                ToolEvent::Abandoned { call }
+            }
+            _ => {
+                let Some(ChannelState::Session(state)) = self.world.log.channels.get(&session)
+                else {
+                    return;
+                };
+                let tools = state.active_clients.iter().flat_map(|client| &client.tools);
+                let tools: Vec<_> = tools.map(|tool| tool.name.clone()).collect();
+                let Some(tool) = self.chance.pick(&tools).cloned() else {
+                    return;
+                };
+                self.requests += 1;
+                let call = ToolTicket(self.requests);
+                self.world.called.insert(call);
+                ToolEvent::Called {
+                    chat: uri(&format!("{name}.chat")),
+                    call,
+                    tool,
+                    input: "{}".to_owned(),
+                }
+            }
+        };
+        self.world.step(Input::Tools { session, event });
+    }
+
+    /// Everything that turns wait for has come.
+    pub(super) fn end_preparations(&mut self) {
+        while let Some(errand) = self.world.customize.pop_front() {
+            self.answer_errand(&errand);
+        }
+        while let Some(errand) = self.world.tools.pop_front() {
+            self.answer_tools(&errand);
+        }
+    }
+}
