@@ -36,6 +36,7 @@ const COMMANDS: usize = 64;
 /// + LINE   - LINE      only if that was yes, or no
 /// sleep MS             pause                      hang         until it is ended
 /// break                the agent breaks
+/// prepared             says what customizations have to add, as JSON
 /// resumable            the turn fails; what comes after is for when it is resumed
 /// in CHAT LINE         somewhere else
 /// ```
@@ -116,6 +117,7 @@ async fn work(mut session: Session, heard: Arc<Mutex<Vec<String>>>) -> Result<()
                     .await?;
             }
             AgentCommand::Prompt { .. } | AgentCommand::Resume { .. } => {
+                let prepared = prepared(&command);
                 let Some((chat, turn, script)) = script(command, &mut failed) else {
                     continue;
                 };
@@ -133,6 +135,7 @@ async fn work(mut session: Session, heard: Arc<Mutex<Vec<String>>>) -> Result<()
                     play: plays,
                     parts: 0,
                     agreed: true,
+                    prepared,
                 };
                 turns.spawn(async move { play.run(&script).await });
             }
@@ -157,8 +160,13 @@ fn script(
             chat,
             turn,
             message,
+            prepared,
             ..
-        } => (chat, turn, message.text.clone()),
+        } => {
+            // What stands behind a name is what counts.
+            let text = prepared.text.unwrap_or_else(|| message.text.clone());
+            (chat, turn, text)
+        }
         AgentCommand::Resume { chat, turn } => {
             let left = failed.remove(&chat).unwrap_or_default();
             (chat, turn, left)
@@ -169,6 +177,19 @@ fn script(
         failed.insert(chat.clone(), left.to_owned());
     }
     Some((chat, turn, script))
+}
+
+/// What customizations have to add to a message.
+fn prepared(command: &AgentCommand) -> Json {
+    match command {
+        AgentCommand::Prompt { prepared, .. } => json!({
+            "text": prepared.text,
+            "instructions": prepared.instructions.as_deref(),
+            "context": prepared.context,
+            "model": prepared.model.as_ref().map(|model| model.id.to_string()),
+        }),
+        _ => Json::Null,
+    }
 }
 
 fn note(heard: &Mutex<Vec<String>>, command: &AgentCommand) {
@@ -188,6 +209,8 @@ struct Play {
     parts: u32,
     /// Whether the last answer was yes.
     agreed: bool,
+    /// What customizations have to add.
+    prepared: Json,
 }
 
 /// How a line went.
@@ -230,6 +253,10 @@ impl Play {
             }
             "say" => self.part("markdown", rest).await?,
             "think" => self.part("reasoning", rest).await?,
+            "prepared" => {
+                let prepared = self.prepared.to_string();
+                self.part("markdown", &prepared).await?;
+            }
             "call" => self.call(rest).await?,
             "done" | "failed" => {
                 let success = what == "done";
