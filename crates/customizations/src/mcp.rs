@@ -1,5 +1,39 @@
 //! Servers of tools that speak the Model Context Protocol.
+//!
+//! [`ToolServers`] runs them, a task for each. What they offer, and what the
+//! clients of a session offer, is one server to the agent of each chat: the
+//! gateway. An agent starts a small program for it (the relay), which passes
+//! lines between the agent and a socket of the host.
+//!
+//! Whatever a server or an agent says is bounded and believed as little as can
+//! be: a list has a longest, a message, too, and names are made plain.
 
+mod answers;
+mod challenge;
+mod forwards;
+mod gateway;
+mod http;
+mod lines;
+mod link;
+mod metadata;
+mod names;
+mod origin;
+mod process;
+mod relay;
+mod room;
+mod running;
+mod seal;
+mod servers;
 mod spec;
+mod sse;
+mod tail;
+mod tokens;
+mod tools;
 
+pub use gateway::GatewayAddress;
+pub use relay::{RelayError, RelayTarget, relay};
+pub use servers::{ToolServers, ToolServersConfig, ToolServersError};
 pub use spec::{McpSpec, McpWay};
+
+/// Longest message that is taken from a server or an agent, in bytes.
+const LONGEST_MESSAGE: usize = 16 * 1024 * 1024;

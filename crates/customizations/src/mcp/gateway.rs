@@ -1,0 +1,202 @@
+//! Where agents find the tools of their session: a socket of the host.
+//!
+//! Whoever comes has to show a secret that the host gave to the agent of that
+//! chat. It is made of a secret of this run of the host, so that one agent
+//! can't speak for another one's chat.
+
+mod service;
+
+use std::fmt::Write as _;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agenthost_protocol::uri::Uri;
+use rmcp::service::serve_server_with_ct;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+
+use super::lines::Lines;
+use super::relay::{CHAT, Hello, SECRET, SESSION, SOCKET};
+use super::servers::Shared;
+use service::Counter;
+
+/// How long it may take until an agent has said who it is.
+const HELLO: Duration = Duration::from_secs(10);
+
+/// Longest first line, in bytes.
+const LONGEST_HELLO: u64 = 16 * 1024;
+
+/// Most agents that are served at once. Others wait.
+const AGENTS: usize = 1_000;
+
+/// Where agents find the tools of their session.
+#[derive(Clone)]
+pub struct GatewayAddress {
+    socket: PathBuf,
+    secret: [u8; 32],
+}
+
+/// Leaves out the secret.
+impl std::fmt::Debug for GatewayAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GatewayAddress")
+            .field("socket", &self.socket)
+            .finish_non_exhaustive()
+    }
+}
+
+impl GatewayAddress {
+    /// What a relay for a chat finds in its environment, so that it can find
+    /// the tools of the session.
+    #[must_use]
+    pub fn relay_environment(&self, session: &Uri, chat: &Uri) -> Vec<(String, String)> {
+        let secret = self.secret_of(session.as_str(), chat.as_str());
+        let socket = self.socket.to_string_lossy().into_owned();
+        [
+            (SOCKET, socket),
+            (SESSION, session.to_string()),
+            (CHAT, chat.to_string()),
+            (SECRET, secret),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .to_vec()
+    }
+
+    /// What an agent of a chat has to show.
+    fn secret_of(&self, session: &str, chat: &str) -> String {
+        let mut hash = Sha256::new();
+        hash.update(self.secret);
+        for part in [session, chat] {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        }
+        let mut text = String::new();
+        for byte in hash.finalize() {
+            // A string takes all that it is given.
+            write!(text, "{byte:02x}").unwrap_or_default();
+        }
+        text
+    }
+}
+
+/// Takes agents in.
+pub(super) struct Gateway {
+    listener: UnixListener,
+    address: GatewayAddress,
+    /// Gone with the gateway.
+    _folder: TempDir,
+}
+
+impl Gateway {
+    /// Makes a socket in a folder that nobody else can look into.
+    pub(super) fn open() -> io::Result<Self> {
+        let private = std::fs::Permissions::from_mode(0o700);
+        let folder = tempfile::Builder::new()
+            .prefix("agenthost-")
+            .permissions(private)
+            .tempdir()?;
+        let socket = folder.path().join("tools");
+        let listener = UnixListener::bind(&socket)?;
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).map_err(io::Error::other)?;
+        Ok(Gateway {
+            listener,
+            address: GatewayAddress { socket, secret },
+            _folder: folder,
+        })
+    }
+
+    /// Where it is.
+    pub(super) fn address(&self) -> GatewayAddress {
+        self.address.clone()
+    }
+
+    /// Takes agents in until all ends.
+    pub(super) async fn serve(self, shared: Arc<Shared>) {
+        let places = Arc::new(Semaphore::new(AGENTS));
+        let stopping = shared.stopping.clone();
+        let serving = async {
+            loop {
+                let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                    break;
+                };
+                let stream = match self.listener.accept().await {
+                    Ok((stream, _)) => stream,
+                    Err(error) => {
+                        tracing::warn!(%error, "an agent could not come in");
+                        // There is no room for more files, for example.
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                        continue;
+                    }
+                };
+                let (shared, address) = (Arc::clone(&shared), self.address());
+                let tasks = shared.tasks.clone();
+                tasks.spawn(async move {
+                    attend(&shared, &address, stream).await;
+                    drop(place);
+                });
+            }
+        };
+        stopping.run_until_cancelled(serving).await;
+    }
+}
+
+/// Serves one agent until it leaves, or its session does.
+async fn attend(shared: &Arc<Shared>, address: &GatewayAddress, stream: UnixStream) {
+    let (reader, writer) = stream.into_split();
+    let mut reader = BufReader::new(reader);
+    let hello = tokio::time::timeout(HELLO, hello(&mut reader, address));
+    let hello = shared.stopping.run_until_cancelled(hello).await;
+    let Some(Ok(Some((session, chat)))) = hello else {
+        tracing::warn!("somebody came for tools who was not asked to");
+        return;
+    };
+    let room = shared.room(&session);
+    // Cancelled when the agent closes its end, or the session is over.
+    let gone = room.over.child_token();
+    let counter = Counter::new(Arc::clone(shared), Arc::clone(&room), chat, gone.clone());
+    let lines = Lines::new(reader, writer, gone.clone());
+    let mut told = room.told();
+    told.mark_unchanged();
+    let Ok(service) = serve_server_with_ct(counter, lines, gone.clone()).await else {
+        return;
+    };
+    let peer = service.peer().clone();
+    loop {
+        match gone.run_until_cancelled(told.changed()).await {
+            Some(Ok(())) => {
+                if peer.notify_tool_list_changed().await.is_err() {
+                    break;
+                }
+            }
+            Some(Err(_)) | None => break,
+        }
+    }
+    gone.cancel();
+    // However it ended, it has.
+    drop(service.waiting().await);
+}
+
+/// Reads what comes first, and says for which chat it is.
+async fn hello(
+    reader: &mut (impl AsyncBufReadExt + Unpin),
+    address: &GatewayAddress,
+) -> Option<(Uri, Uri)> {
+    let mut line = String::new();
+    let mut bounded = reader.take(LONGEST_HELLO);
+    bounded.read_line(&mut line).await.ok()?;
+    let hello: Hello = serde_json::from_str(&line).ok()?;
+    let secret = address.secret_of(&hello.session, &hello.chat);
+    let shown = hello.secret.as_bytes();
+    if !bool::from(secret.as_bytes().ct_eq(shown)) {
+        return None;
+    }
+    Some((Uri::new(hello.session), Uri::new(hello.chat)))
+}

@@ -1,0 +1,256 @@
+//! Requests to servers that are reached by HTTP.
+//!
+//! Like what `rmcp` brings along, but no answer is longer than it may be, the
+//! token can change while the server runs, and no error quotes what a server
+//! said.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use agenthost_core::Token;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE,
+};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, redirect};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::common::http_header::{
+    EVENT_STREAM_MIME_TYPE, HEADER_LAST_EVENT_ID, HEADER_SESSION_ID, JSON_MIME_TYPE,
+};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
+    StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::Sse;
+
+use super::LONGEST_MESSAGE;
+use super::origin::same_origin;
+use super::seal::seal;
+use super::sse::events;
+
+/// How long it may take to reach a server.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Most addresses that one request is sent on to.
+const HOPS: usize = 5;
+
+type Failure = StreamableHttpError<reqwest::Error>;
+
+/// The token that requests show, if there is one. It may change at any time.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bearer(Arc<Mutex<Option<Token>>>);
+
+impl Bearer {
+    /// Shows another token from now on.
+    pub(super) fn show(&self, token: Option<Token>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = token;
+    }
+
+    /// The token that is shown.
+    pub(super) fn shown(&self) -> Option<Token> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// Makes what all requests go through. A request is sent on to other addresses
+/// only at the same place: what it carries is for nobody else.
+pub(super) fn client() -> Result<Client, reqwest::Error> {
+    use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+    if CryptoProvider::get_default().is_none() {
+        // Somebody else may have been first; then there is one, too.
+        drop(ring::default_provider().install_default());
+    }
+    let policy = redirect::Policy::custom(|attempt| {
+        let from = attempt.previous().last();
+        let stays = from.is_some_and(|from| same_origin(from, attempt.url()));
+        if stays && attempt.previous().len() <= HOPS {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    });
+    Client::builder()
+        .connect_timeout(CONNECT)
+        .redirect(policy)
+        .user_agent(concat!("agenthost/", env!("CARGO_PKG_VERSION")))
+        .build()
+}
+
+/// One server, as requests reach it.
+#[derive(Clone)]
+pub(super) struct Http {
+    /// What requests go through.
+    pub(super) client: Client,
+    /// The token that they show.
+    pub(super) bearer: Bearer,
+}
+
+impl Http {
+    fn dress(
+        &self,
+        mut request: RequestBuilder,
+        session: Option<Arc<str>>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> RequestBuilder {
+        let both = format!("{JSON_MIME_TYPE}, {EVENT_STREAM_MIME_TYPE}");
+        request = request.header(ACCEPT, both);
+        let token = self.bearer.shown();
+        for (name, value) in headers {
+            // A token that was given replaces what the configuration names.
+            if token.is_none() || name != AUTHORIZATION {
+                request = request.header(name, value);
+            }
+        }
+        if let Some(session) = session {
+            request = request.header(HEADER_SESSION_ID, session.as_ref());
+        }
+        match token {
+            Some(token) => request.bearer_auth(token.reveal()),
+            None => request,
+        }
+    }
+}
+
+impl StreamableHttpClient for Http {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let in_session = session.is_some();
+        let request = self.dress(self.client.post(uri.as_ref()), session, headers);
+        let response = request
+            .json(&message)
+            .send()
+            .await
+            .map_err(Failure::Client)?;
+        let response = authorized(response)?;
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND && in_session {
+            return Err(Failure::SessionExpired);
+        }
+        let session = response.headers().get(HEADER_SESSION_ID);
+        let session = session.and_then(|id| Some(id.to_str().ok()?.to_owned()));
+        if status.is_success() && is(&response, EVENT_STREAM_MIME_TYPE) {
+            let events = events(response.bytes_stream());
+            return Ok(StreamableHttpPostResponse::Sse(events, session));
+        }
+        let asked = matches!(message, JsonRpcMessage::Request(_));
+        if status.is_success() && !asked {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        let is_json = is(&response, JSON_MIME_TYPE);
+        let answer = match is_json {
+            true => self::message(response).await?,
+            false => None,
+        };
+        match answer {
+            Some(answer) if status.is_success() || matches!(answer, JsonRpcMessage::Error(_)) => {
+                Ok(StreamableHttpPostResponse::Json(answer, session))
+            }
+            Some(_) | None if !status.is_success() => Err(refused(status)),
+            Some(_) | None => Err(Failure::UnexpectedServerResponse(
+                "the answer is no message".into(),
+            )),
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        _token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failure> {
+        let request = self.client.delete(uri.as_ref());
+        let request = self.dress(request, Some(session), headers);
+        let response = request.send().await.map_err(Failure::Client)?;
+        let status = response.status();
+        // Not all servers want to hear of the end.
+        if status.is_success() || status == StatusCode::METHOD_NOT_ALLOWED {
+            return Ok(());
+        }
+        Err(refused(status))
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        _token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
+        let mut request = self.dress(self.client.get(uri.as_ref()), session, headers);
+        if let Some(last) = last {
+            request = request.header(HEADER_LAST_EVENT_ID, last);
+        }
+        let response = request.send().await.map_err(Failure::Client)?;
+        let response = authorized(response)?;
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            return Err(Failure::ServerDoesNotSupportSse);
+        }
+        if !response.status().is_success() {
+            return Err(refused(response.status()));
+        }
+        if !is(&response, EVENT_STREAM_MIME_TYPE) {
+            return Err(Failure::UnexpectedContentType(None));
+        }
+        Ok(events(response.bytes_stream()))
+    }
+}
+
+/// The response, unless it says that a token is wanted. A server that refuses
+/// without saying how to get one is believed to want one only if it says so by
+/// its status (401).
+fn authorized(response: Response) -> Result<Response, Failure> {
+    let header = response.headers().get(WWW_AUTHENTICATE);
+    let header = header.map(|header| String::from_utf8_lossy(header.as_bytes()).into_owned());
+    match (response.status(), header) {
+        (StatusCode::UNAUTHORIZED, header) => Err(Failure::AuthRequired(AuthRequiredError::new(
+            header.unwrap_or_default(),
+        ))),
+        (StatusCode::FORBIDDEN, Some(header)) => Err(Failure::InsufficientScope(
+            InsufficientScopeError::new(header, None),
+        )),
+        _ => Ok(response),
+    }
+}
+
+fn refused(status: StatusCode) -> Failure {
+    Failure::HttpStatus(HttpStatusError::new(status.as_u16(), None))
+}
+
+/// Whether a response is of a kind.
+fn is(response: &Response, kind: &str) -> bool {
+    let found = response.headers().get(CONTENT_TYPE);
+    found.is_some_and(|found| found.as_bytes().starts_with(kind.as_bytes()))
+}
+
+/// What a response holds, if that is a message.
+async fn message(response: Response) -> Result<Option<ServerJsonRpcMessage>, Failure> {
+    let mut pieces = response.bytes_stream();
+    let mut bytes = Vec::new();
+    while let Some(piece) = pieces.next().await {
+        bytes.extend_from_slice(&piece.map_err(Failure::Client)?);
+        if bytes.len() > LONGEST_MESSAGE {
+            let problem = "an answer of more than 16 MiB".into();
+            return Err(Failure::UnexpectedServerResponse(problem));
+        }
+    }
+    let Ok(mut message) = serde_json::from_slice(&bytes) else {
+        return Ok(None);
+    };
+    seal(&mut message);
+    Ok(serde_json::from_value(message).ok())
+}

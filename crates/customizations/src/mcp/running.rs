@@ -1,0 +1,410 @@
+//! One server: how it comes to run, what is done while it does, how it ends.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agenthost_core::tool_servers::ToolEvent;
+use agenthost_protocol::common::{ErrorInfo, McpAuthReason, McpAuthRequirement};
+use agenthost_protocol::ids::CustomizationId;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Object;
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::service::{ClientInitializeError, RoleClient, RunningService, serve_client};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::{
+    HttpStatusError, StreamableHttpClientTransportConfig,
+};
+use tokio::io::BufReader;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::challenge::Challenge;
+use super::http::{Bearer, Http};
+use super::lines::Lines;
+use super::link::{Ears, Link, LinkError, Listener};
+use super::metadata::{Shown, requirement};
+use super::origin::web_address;
+use super::process::Process;
+use super::room::{Door, Room, Standing};
+use super::servers::{FAILED, Shared};
+use super::spec::{McpSpec, McpWay};
+use super::tools;
+
+/// How long a server may take to show that it is still there.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+
+/// Longest text of a server in an error, in characters.
+const QUOTED: usize = 300;
+
+/// What is wanted of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// That it runs.
+    Run,
+    /// That it stops, and says so.
+    Stop,
+    /// That it ends, without a word.
+    Leave,
+}
+
+/// Runs a server.
+pub(super) struct Runner {
+    shared: Arc<Shared>,
+    room: Arc<Room>,
+    server: CustomizationId,
+    spec: McpSpec,
+    wish: watch::Receiver<Wish>,
+    process: Option<Process>,
+    door: Option<Door>,
+    /// What a token is needed for, once the server has said so.
+    requirement: Option<McpAuthRequirement>,
+    /// The number of the token that is shown.
+    shown: u64,
+}
+
+/// Tells the host about one server.
+pub(super) struct Teller {
+    shared: Arc<Shared>,
+    session: Uri,
+    server: CustomizationId,
+}
+
+/// Why a server does not go on.
+enum Stuck {
+    /// It wants a token.
+    Challenged(Challenge),
+    /// The token that it took is gone.
+    TokenLost,
+    /// For good.
+    Failed(String),
+}
+
+type Service = RunningService<RoleClient, Ears>;
+
+impl Teller {
+    /// Tells something.
+    pub(super) async fn tell(&self, event: ToolEvent) {
+        self.shared.tell(&self.session, event).await;
+    }
+
+    /// Tells that the server has stopped.
+    pub(super) async fn stopped(&self) {
+        let server = self.server.clone();
+        self.tell(ToolEvent::Stopped { server }).await;
+    }
+}
+
+impl Runner {
+    /// A server that does not run yet.
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        room: Arc<Room>,
+        server: CustomizationId,
+        spec: McpSpec,
+        wish: watch::Receiver<Wish>,
+    ) -> Self {
+        Runner {
+            shared,
+            room,
+            server,
+            spec,
+            wish,
+            process: None,
+            door: None,
+            requirement: None,
+            shown: 0,
+        }
+    }
+
+    /// Tells about this server.
+    pub(super) fn teller(&self) -> Teller {
+        Teller {
+            shared: Arc::clone(&self.shared),
+            session: self.room.session.clone(),
+            server: self.server.clone(),
+        }
+    }
+
+    /// Runs it until it is not wanted any more, or fails. What is returned is
+    /// to be told when nothing of it is left.
+    pub(super) async fn run(mut self) -> Option<ToolEvent> {
+        let mut wish = self.wish.clone();
+        let stopping = self.shared.stopping.clone();
+        let failed = tokio::select! {
+            biased;
+            () = stopping.cancelled() => None,
+            // The sender is gone only together with the wish.
+            _ = wish.wait_for(|wish| *wish != Wish::Run) => None,
+            failed = self.live() => Some(failed),
+        };
+        self.room.leave(&self.server);
+        let complaints = match self.process.take() {
+            Some(process) => process.end().await,
+            None => String::new(),
+        };
+        self.room.until_told().await;
+        let mut message = failed?;
+        if !complaints.is_empty() {
+            message = format!("{message}\n{complaints}");
+        }
+        let server = self.server.clone();
+        let error = ErrorInfo::new(FAILED, message);
+        Some(ToolEvent::Failed { server, error })
+    }
+
+    /// Lives, until it can't. Says why.
+    async fn live(&mut self) -> String {
+        loop {
+            let stuck = match self.connect().await {
+                Ok((service, ears)) => self.serve(service, ears).await,
+                Err(stuck) => stuck,
+            };
+            self.room.leave(&self.server);
+            match stuck {
+                Stuck::Failed(why) => return why,
+                Stuck::Challenged(challenge) => {
+                    if let Err(why) = self.meet(&challenge).await {
+                        return why;
+                    }
+                }
+                Stuck::TokenLost => self.wait_for_token().await,
+            }
+        }
+    }
+
+    async fn connect(&mut self) -> Result<(Service, Ears), Stuck> {
+        let session = self.room.session.clone();
+        let ears = Ears::new(session, self.server.clone(), self.shared.events.clone());
+        let failed = |why: &dyn std::fmt::Display| Stuck::Failed(why.to_string());
+        let within = self.shared.config.start_within;
+        let begun = match &self.spec.way {
+            way @ McpWay::Program { .. } => {
+                let notes = self.shared.config.notes.as_deref();
+                let (process, pipes) =
+                    Process::spawn(way, notes).map_err(|error| failed(&error))?;
+                self.process = Some(process);
+                let end = CancellationToken::new();
+                let lines = Lines::new(BufReader::new(pipes.stdout), pipes.stdin, end);
+                let serving = serve_client(ears.clone(), lines);
+                tokio::time::timeout(within, serving).await
+            }
+            McpWay::Http { url, headers } => {
+                let Some(address) = web_address(url) else {
+                    return Err(failed(&"its address is not one of the web"));
+                };
+                let headers = named(headers)
+                    .map_err(|name| failed(&format!("the header `{name}` can't be sent")))?;
+                let door = self.door.get_or_insert_with(|| Door {
+                    url: address,
+                    bearer: Bearer::default(),
+                });
+                let http = Http {
+                    client: self.shared.client.clone(),
+                    bearer: door.bearer.clone(),
+                };
+                let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+                    .custom_headers(headers);
+                let transport = StreamableHttpClientTransport::with_client(http, config);
+                let serving = serve_client(ears.clone(), transport);
+                tokio::time::timeout(within, serving).await
+            }
+        };
+        match begun {
+            Ok(Ok(service)) => Ok((service, ears)),
+            Ok(Err(error)) => Err(not_begun(&error)),
+            Err(_) => {
+                let seconds = within.as_secs();
+                Err(failed(&format!("it was not ready within {seconds} s")))
+            }
+        }
+    }
+
+    /// Is there for others, until something happens.
+    async fn serve(&mut self, service: Service, ears: Ears) -> Stuck {
+        let link = Link::new(service.peer().clone(), &ears);
+        let mut closed = std::pin::pin!(service.waiting());
+        let forever = CancellationToken::new();
+        let capabilities = link.capabilities();
+        let mut standing = Standing {
+            name: self.spec.name.clone(),
+            link: link.clone(),
+            forwards: Arc::default(),
+            door: self.door.clone(),
+            tools: Vec::new(),
+        };
+        standing.tools = tokio::select! {
+            listed = tools::list(&link, &forever) => match listed {
+                Ok(tools) => tools,
+                Err(LinkError::Challenged(challenge)) => return Stuck::Challenged(challenge),
+                Err(error) => return Stuck::Failed(format!("list its tools: {error}")),
+            },
+            _ = &mut closed => return Stuck::Failed("it has ended".to_owned()),
+        };
+        self.room.enter(&self.server, standing.clone());
+        self.room.until_told().await;
+        let ready = ToolEvent::Ready {
+            server: self.server.clone(),
+            apps: tools::apps(&capabilities),
+        };
+        self.teller().tell(ready).await;
+        let mut tokens = self.shared.tokens.changes();
+        loop {
+            tokio::select! {
+                _ = &mut closed => return Stuck::Failed("it has ended".to_owned()),
+                () = ears.tools_changed() => match tools::list(&link, &forever).await {
+                    Ok(tools) => {
+                        standing.tools = tools;
+                        self.room.enter(&self.server, standing.clone());
+                    }
+                    Err(error) => tracing::warn!(server = %self.server, %error, "list its tools"),
+                },
+                () = ears.doubt() => {
+                    if let Some(stuck) = doubted(&link, &forever).await {
+                        return stuck;
+                    }
+                }
+                _ = tokens.changed() => {
+                    if self.show_newest() == Newest::Gone {
+                        return Stuck::TokenLost;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Finds out what a token is needed for, and waits for one.
+    async fn meet(&mut self, challenge: &Challenge) -> Result<(), String> {
+        let Some(door) = self.door.clone() else {
+            return Err("it wants a token, but can't be given one".to_owned());
+        };
+        let shown = match self.shown {
+            0 => Shown::Nothing,
+            _ => Shown::Token,
+        };
+        let needed = requirement(&self.shared.client, &door.url, challenge, shown).await;
+        let newest = self.shared.tokens.newest(&needed.resource.resource);
+        let refused = self.shown;
+        self.requirement = Some(needed);
+        match newest {
+            // There is one that it has not seen yet.
+            Some(given) if given.number != refused => {
+                self.show_newest();
+            }
+            Some(_) | None => self.tell_and_wait().await,
+        }
+        Ok(())
+    }
+
+    /// The token that the server took is gone: it needs another one.
+    async fn wait_for_token(&mut self) {
+        if let Some(needed) = &mut self.requirement {
+            needed.reason = McpAuthReason::Expired;
+        }
+        self.tell_and_wait().await;
+    }
+
+    async fn tell_and_wait(&mut self) {
+        let Some(needed) = self.requirement.clone() else {
+            return;
+        };
+        let resource = needed.resource.resource.clone();
+        let wanted = ToolEvent::AuthRequired {
+            server: self.server.clone(),
+            requirement: Box::new(needed),
+        };
+        self.teller().tell(wanted).await;
+        let tokens = &self.shared.tokens;
+        tokens.later_than(&resource, self.shown).await;
+        self.show_newest();
+    }
+
+    /// Shows the newest token from now on, if the server needs any.
+    fn show_newest(&mut self) -> Newest {
+        let (Some(needed), Some(door)) = (&self.requirement, &self.door) else {
+            return Newest::NotNeeded;
+        };
+        let newest = self.shared.tokens.newest(&needed.resource.resource);
+        match newest {
+            Some(given) => {
+                self.shown = given.number;
+                door.bearer.show(Some(given.token));
+                Newest::Shown
+            }
+            None => {
+                door.bearer.show(None);
+                Newest::Gone
+            }
+        }
+    }
+}
+
+/// What became of the token that a server needs.
+#[derive(Debug, PartialEq, Eq)]
+enum Newest {
+    NotNeeded,
+    Shown,
+    Gone,
+}
+
+/// Somebody could not reach a server: is it there?
+async fn doubted(link: &Link, forever: &CancellationToken) -> Option<Stuck> {
+    let asked = link.request(
+        "ping",
+        Object::new(),
+        Listener::Nobody,
+        SIGN_OF_LIFE,
+        forever,
+    );
+    match asked.await {
+        // Whatever it says, it says something.
+        Ok(_) | Err(LinkError::Refused(_) | LinkError::Cancelled) => None,
+        Err(LinkError::Challenged(challenge)) => Some(Stuck::Challenged(challenge)),
+        Err(error @ (LinkError::Silent | LinkError::Gone)) => {
+            Some(Stuck::Failed(error.to_string()))
+        }
+    }
+}
+
+/// Headers by name, or the name of one that can't be sent.
+fn named(headers: &[(String, String)]) -> Result<HashMap<HeaderName, HeaderValue>, String> {
+    let named = headers.iter().map(|(name, value)| {
+        let header = HeaderName::try_from(name.as_str()).map_err(|_| name.clone())?;
+        let mut value = HeaderValue::try_from(value.as_str()).map_err(|_| name.clone())?;
+        value.set_sensitive(true);
+        Ok((header, value))
+    });
+    named.collect()
+}
+
+/// Why a server is not ready, without what it said, except for its own words
+/// of refusal.
+fn not_begun(error: &ClientInitializeError) -> Stuck {
+    if let Some(header) = error.auth_challenge() {
+        return Stuck::Challenged(Challenge::parse(header));
+    }
+    let why = match error {
+        ClientInitializeError::JsonRpcError(refused) => {
+            let plain = refused.message.chars().filter(|c| !c.is_control());
+            format!("it refused: {}", plain.take(QUOTED).collect::<String>())
+        }
+        ClientInitializeError::ConnectionClosed(_) => "it ended before it was ready".to_owned(),
+        ClientInitializeError::TransportError { error, .. } => {
+            let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error.error.as_ref());
+            let mut status = None;
+            while let Some(error) = next {
+                status = status.or(error.downcast_ref::<HttpStatusError>().map(|e| e.status));
+                next = error.source();
+            }
+            match status {
+                Some(status) => format!("it answered with HTTP status {status}"),
+                None => "it can't be reached".to_owned(),
+            }
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
+            "it speaks no version of MCP that the host does".to_owned()
+        }
+        _ => "it does not speak MCP as it should".to_owned(),
+    };
+    Stuck::Failed(why)
+}

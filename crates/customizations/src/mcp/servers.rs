@@ -1,0 +1,385 @@
+//! Runs the servers of all sessions, and the gateway that their agents get.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use agenthost_core::tool_servers::{ToolErrand, ToolEvent, ToolTicket};
+use agenthost_core::{Token, TokenPlace};
+use agenthost_protocol::common::ErrorInfo;
+use agenthost_protocol::ids::CustomizationId;
+use agenthost_protocol::uri::Uri;
+use agenthost_workspace::sweep;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::forwards;
+use super::gateway::{Gateway, GatewayAddress};
+use super::http;
+use super::room::{Room, server_tools};
+use super::running::{Runner, Wish};
+use super::spec::McpSpec;
+use super::tokens::Tokens;
+
+/// What a server that fails is told as, for programs.
+pub(super) const FAILED: &str = "mcpServerFailed";
+
+/// How servers are run.
+#[derive(Debug, Clone)]
+pub struct ToolServersConfig {
+    /// Where it is noted which programs run, so that the next host can end
+    /// them if this one can't.
+    pub notes: Option<PathBuf>,
+    /// How long a server may take until it is ready.
+    pub start_within: Duration,
+    /// How long a call waits for a token that it needs.
+    pub token_within: Duration,
+}
+
+impl Default for ToolServersConfig {
+    fn default() -> Self {
+        ToolServersConfig {
+            notes: None,
+            start_within: Duration::from_secs(30),
+            token_within: Duration::from_secs(5 * 60),
+        }
+    }
+}
+
+/// Why no servers can be run.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolServersError {
+    /// There is no place for agents to come to.
+    #[error("make a socket for agents: {0}")]
+    Gateway(#[source] io::Error),
+    /// Requests can't be sent.
+    #[error("prepare for requests to servers: {0}")]
+    Http(#[source] reqwest::Error),
+}
+
+/// The servers of all sessions. What it does not finish is ended by
+/// [`ToolServers::stop`]; without it, what runs is killed with the runtime.
+pub struct ToolServers {
+    shared: Arc<Shared>,
+    runs: Arc<Runs>,
+    gateway: GatewayAddress,
+}
+
+/// What all tasks here use.
+pub(super) struct Shared {
+    /// How servers are run.
+    pub(super) config: ToolServersConfig,
+    /// Where all that happens is told. Bounded: who tells waits.
+    pub(super) events: mpsc::Sender<(Uri, ToolEvent)>,
+    /// Tokens for servers.
+    pub(super) tokens: Tokens,
+    /// What requests go through.
+    pub(super) client: reqwest::Client,
+    /// Owns all tasks.
+    pub(super) tasks: TaskTracker,
+    /// Cancelled when all of it is to end.
+    pub(super) stopping: CancellationToken,
+    rooms: Mutex<BTreeMap<Uri, Arc<Room>>>,
+    calls: AtomicU64,
+}
+
+/// Servers that run, or are about to.
+#[derive(Default)]
+pub(super) struct Runs(Mutex<BTreeMap<(Uri, CustomizationId), Run>>);
+
+/// One of them.
+struct Run {
+    /// What is wanted of it.
+    wish: watch::Sender<Wish>,
+    /// Cancelled when nothing of it is left.
+    over: CancellationToken,
+}
+
+impl ToolServers {
+    /// Begins to serve. What happens is told through the sender: when nobody
+    /// takes it, servers and calls wait, only what servers say on their own is
+    /// lost.
+    ///
+    /// Has to be called in a runtime.
+    ///
+    /// # Errors
+    ///
+    /// If there is no place for a socket, or requests can't be sent.
+    pub fn new(
+        config: ToolServersConfig,
+        events: mpsc::Sender<(Uri, ToolEvent)>,
+    ) -> Result<Self, ToolServersError> {
+        if let Some(notes) = &config.notes {
+            sweep(notes);
+        }
+        let shared = Arc::new(Shared {
+            config,
+            events,
+            tokens: Tokens::default(),
+            client: http::client().map_err(ToolServersError::Http)?,
+            tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
+            rooms: Mutex::default(),
+            calls: AtomicU64::new(1),
+        });
+        let gateway = Gateway::open().map_err(ToolServersError::Gateway)?;
+        let address = gateway.address();
+        shared.tasks.spawn(gateway.serve(Arc::clone(&shared)));
+        Ok(ToolServers {
+            shared,
+            runs: Arc::default(),
+            gateway: address,
+        })
+    }
+
+    /// Where agents find the tools of their session.
+    pub fn gateway(&self) -> &GatewayAddress {
+        &self.gateway
+    }
+
+    /// Does what the host wants. How a server that is to be started is
+    /// reached, the caller knows.
+    pub fn errand(
+        &self,
+        errand: ToolErrand,
+        spec: impl FnOnce(&Uri, &CustomizationId) -> Option<McpSpec>,
+    ) {
+        match errand {
+            ToolErrand::Start { session, server } => match spec(&session, &server) {
+                Some(spec) => self.start(&session, &server, spec),
+                None => {
+                    let error = ErrorInfo::new(FAILED, "there is no such server");
+                    self.tell(session, ToolEvent::Failed { server, error });
+                }
+            },
+            ToolErrand::Stop { session, server } => {
+                if !self
+                    .runs
+                    .wish((session.clone(), server.clone()), Wish::Stop)
+                {
+                    self.tell(session, ToolEvent::Stopped { server });
+                }
+            }
+            ToolErrand::End { session } => self.end(&session),
+            ToolErrand::ClientTools { session, tools } => {
+                self.shared.room(&session).set_client_tools(tools);
+            }
+            ToolErrand::Answer { call, result } => {
+                let mut result = Some(result);
+                for room in self.shared.all_rooms() {
+                    if let Some(given) = result.take() {
+                        result = room.answer(call, given);
+                    }
+                }
+            }
+            ToolErrand::Forward(asked) => {
+                let shared = Arc::clone(&self.shared);
+                self.shared.tasks.spawn(async move {
+                    let standing = shared.room(&asked.session).standing(&asked.server);
+                    let (connection, id) = (asked.connection, asked.id.clone());
+                    let session = asked.session.clone();
+                    let asking = forwards::forward(standing, &shared.client, *asked);
+                    let Some(answer) = shared.stopping.run_until_cancelled(asking).await else {
+                        return;
+                    };
+                    let answer = Box::new(answer);
+                    let answered = ToolEvent::Answered {
+                        connection,
+                        id,
+                        answer,
+                    };
+                    shared.tell(&session, answered).await;
+                });
+            }
+            ToolErrand::Tell {
+                session,
+                server,
+                method,
+                params,
+            } => {
+                let standing = self.shared.room(&session).standing(&server);
+                forwards::tell(standing, &method, &params);
+            }
+        }
+    }
+
+    /// Starts a server. One that runs by this name already ends first, without
+    /// a word.
+    pub fn start(&self, session: &Uri, server: &CustomizationId, spec: McpSpec) {
+        let (wish, wished) = watch::channel(Wish::Run);
+        let over = CancellationToken::new();
+        let run = Run {
+            wish,
+            over: over.clone(),
+        };
+        let key = (session.clone(), server.clone());
+        let before = self.runs.lock().insert(key.clone(), run);
+        let before = before.map(|before| {
+            before.wish.send_replace(Wish::Leave);
+            before.over
+        });
+        let runner = Runner::new(
+            Arc::clone(&self.shared),
+            self.shared.room(session),
+            server.clone(),
+            spec,
+            wished,
+        );
+        let runs = Arc::clone(&self.runs);
+        self.shared.tasks.spawn(async move {
+            // Whatever happens to this task, whoever waits for its end goes on.
+            let over = over.drop_guard();
+            if let Some(before) = before {
+                before.cancelled().await;
+            }
+            let teller = runner.teller();
+            let last = runner.run().await;
+            if let Some(event) = last {
+                teller.tell(event).await;
+            }
+            if runs.finished(&key, over) == Wish::Stop {
+                teller.stopped().await;
+            }
+        });
+    }
+
+    /// Gives a token, or takes one back. Servers that wait for one go on; a
+    /// server that used it shows another one, or asks again. A session uses
+    /// the token of whoever gave one last.
+    pub fn token(&self, place: TokenPlace, token: Option<Token>) {
+        self.shared.tokens.put(place, token);
+    }
+
+    /// Ends all of it, and waits until nothing is left.
+    pub async fn stop(self) {
+        let sessions: Vec<_> = self.shared.lock().keys().cloned().collect();
+        for session in sessions {
+            self.end(&session);
+        }
+        self.shared.stopping.cancel();
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+    }
+
+    fn end(&self, session: &Uri) {
+        let room = self.shared.lock().remove(session);
+        let runs = self.runs.lock();
+        for ((_, _), run) in runs.iter().filter(|((of, _), _)| of == session) {
+            run.wish.send_replace(Wish::Leave);
+        }
+        drop(runs);
+        if let Some(room) = room {
+            room.over.cancel();
+        }
+    }
+
+    /// Tells something in time.
+    fn tell(&self, session: Uri, event: ToolEvent) {
+        let shared = Arc::clone(&self.shared);
+        self.shared.tasks.spawn(async move {
+            shared.tell(&session, event).await;
+        });
+    }
+}
+
+/// Leaves out what runs.
+impl std::fmt::Debug for ToolServers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolServers")
+            .field("gateway", &self.gateway)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Tells the host something, unless all ends.
+    pub(super) async fn tell(&self, session: &Uri, event: ToolEvent) {
+        let told = self.events.send((session.clone(), event));
+        match self.stopping.run_until_cancelled(told).await {
+            Some(Ok(())) | None => {}
+            Some(Err(_)) => tracing::debug!("nobody hears of tools any more"),
+        }
+    }
+
+    /// A session. One that was not known is, from now on.
+    pub(super) fn room(self: &Arc<Self>, session: &Uri) -> Arc<Room> {
+        let mut rooms = self.lock();
+        if let Some(room) = rooms.get(session) {
+            return Arc::clone(room);
+        }
+        let over = self.stopping.child_token();
+        let room = Arc::new(Room::new(session.clone(), over));
+        rooms.insert(session.clone(), Arc::clone(&room));
+        self.tasks
+            .spawn(announce(Arc::clone(self), Arc::clone(&room)));
+        room
+    }
+
+    /// A number that no other call has.
+    pub(super) fn next_call(&self) -> ToolTicket {
+        ToolTicket(self.calls.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn all_rooms(&self) -> Vec<Arc<Room>> {
+        self.lock().values().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Uri, Arc<Room>>> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells the host which tools the servers of a session have, whenever that
+/// changes. Agents hear of it after that.
+async fn announce(shared: Arc<Shared>, room: Arc<Room>) {
+    let mut changes = room.changes();
+    let mut told = Vec::new();
+    loop {
+        let version = *changes.borrow_and_update();
+        let tools = server_tools(&room.offer());
+        if tools != told {
+            told.clone_from(&tools);
+            shared.tell(&room.session, ToolEvent::Tools { tools }).await;
+        }
+        room.mark_told(version);
+        let changed = room.over.run_until_cancelled(changes.changed()).await;
+        if !matches!(changed, Some(Ok(()))) {
+            break;
+        }
+    }
+}
+
+impl Runs {
+    /// Wishes something of a server that runs. Says whether one does.
+    fn wish(&self, key: (Uri, CustomizationId), wish: Wish) -> bool {
+        let runs = self.lock();
+        let run = runs.get(&key);
+        run.is_some_and(|run| {
+            run.wish.send_replace(wish);
+            true
+        })
+    }
+
+    /// Nothing is left of a run. Says what is wished of it that it did not get
+    /// to hear of; if another has taken its place, nothing is.
+    fn finished(&self, key: &(Uri, CustomizationId), over: tokio_util::sync::DropGuard) -> Wish {
+        let over = over.disarm();
+        let mut runs = self.lock();
+        let own = runs.get(key).filter(|run| run.over == over);
+        let wish = own.map(|run| *run.wish.borrow());
+        if wish.is_some() {
+            runs.remove(key);
+        }
+        drop(runs);
+        over.cancel();
+        wish.unwrap_or(Wish::Leave)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(Uri, CustomizationId), Run>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

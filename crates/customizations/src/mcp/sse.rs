@@ -1,0 +1,92 @@
+//! Messages of a server as events of a stream, within bounds.
+
+use std::io;
+
+use agenthost_protocol::wire::Json;
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt};
+use rmcp::transport::streamable_http_client::SseError;
+use sse_stream::{Sse, SseStream};
+
+use super::LONGEST_MESSAGE;
+use super::seal::seal;
+
+/// Events of a response, with results as they came. Ends with an error when
+/// one is too long.
+pub(super) fn events<S, B, E>(bytes: S) -> BoxStream<'static, Result<Sse, SseError>>
+where
+    S: Stream<Item = Result<B, E>> + Send + Unpin + 'static,
+    B: AsRef<[u8]> + bytes::Buf + Send + 'static,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let mut since_end = Since::default();
+    let bounded = bytes.map(move |piece| {
+        let piece = piece.map_err(io::Error::other)?;
+        since_end.see(piece.as_ref());
+        if since_end.bytes > LONGEST_MESSAGE {
+            return Err(io::Error::other("an event of more than 16 MiB"));
+        }
+        Ok(piece)
+    });
+    let events = SseStream::from_bytes_stream(bounded);
+    events.map(|event| event.map(sealed)).boxed()
+}
+
+/// How much came since the last empty line.
+#[derive(Debug, Default)]
+struct Since {
+    bytes: usize,
+    /// Whether the line that is being read has nothing in it so far.
+    empty: bool,
+}
+
+impl Since {
+    fn see(&mut self, piece: &[u8]) {
+        for byte in piece {
+            self.bytes = self.bytes.saturating_add(1);
+            match byte {
+                b'\n' if self.empty => *self = Since::default(),
+                b'\n' => self.empty = true,
+                b'\r' => {}
+                _ => self.empty = false,
+            }
+        }
+    }
+}
+
+fn sealed(mut event: Sse) -> Sse {
+    if let Some(data) = &event.data
+        && let Ok(mut message) = serde_json::from_str::<Json>(data)
+    {
+        seal(&mut message);
+        event.data = Some(message.to_string());
+    }
+    event
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn events_are_read_whole_and_never_too_long() {
+        let pieces = ["data: {\"result\":", "{\"a\":1}}\r\n\r", "\ndata: x\n\n"];
+        let pieces = pieces.map(|piece| Ok::<_, io::Error>(bytes::Bytes::from(piece)));
+        let read: Vec<_> = events(stream::iter(pieces)).collect().await;
+        let data: Vec<_> = read.into_iter().map(|event| event.unwrap().data).collect();
+        assert_eq!(
+            data,
+            [
+                Some(r#"{"result":{"agenthost.sealed":{"a":1}}}"#.to_owned()),
+                Some("x".to_owned())
+            ]
+        );
+
+        let piece = bytes::Bytes::from(vec![b'x'; 1024 * 1024]);
+        let endless = stream::repeat_with(move || Ok::<_, io::Error>(piece.clone()));
+        let mut read = events(endless);
+        assert!(read.next().await.unwrap().is_err());
+    }
+}

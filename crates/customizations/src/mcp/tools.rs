@@ -1,0 +1,157 @@
+//! The tools of a server, as it lists them.
+
+use std::time::Duration;
+
+use agenthost_protocol::session::{McpAppCapabilities, McpServerApps};
+use agenthost_protocol::wire::{Json, Object};
+use rmcp::model::ServerCapabilities;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::link::{Link, LinkError, Listener};
+
+/// Most tools of a server that are looked at.
+const MOST: usize = 1_000;
+
+/// Most pages of a list that are asked for: one could have no end.
+const PAGES: usize = 100;
+
+/// Longest name of a tool, in bytes.
+const LONGEST_NAME: usize = 256;
+
+/// Longest description of a tool and its arguments, in bytes.
+const LONGEST_TOOL: usize = 256 * 1024;
+
+/// How long a page may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A tool of a server.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct OwnTool {
+    /// What the server calls it.
+    pub(super) name: String,
+    /// Its name for people.
+    pub(super) title: Option<String>,
+    /// The app that shows what it does.
+    pub(super) ui: Option<Json>,
+    /// All that the server said of it.
+    pub(super) definition: Object,
+}
+
+/// Lists all tools of a server. What is malformed is left out.
+pub(super) async fn list(
+    link: &Link,
+    cancel: &CancellationToken,
+) -> Result<Vec<OwnTool>, LinkError> {
+    let mut tools: Vec<OwnTool> = Vec::new();
+    if link.capabilities().tools.is_none() {
+        return Ok(tools);
+    }
+    let mut cursor: Option<Json> = None;
+    for _ in 0..PAGES {
+        let params = cursor.take().map(|cursor| ("cursor".to_owned(), cursor));
+        let params = Object::from_iter(params);
+        let asked = link.request("tools/list", params, Listener::Nobody, PATIENCE, cancel);
+        let mut page = asked.await?;
+        let listed = page.get_mut("tools").map(Json::take);
+        let Some(Json::Array(listed)) = listed else {
+            break;
+        };
+        for tool in listed.into_iter().filter_map(tool) {
+            let known = tools.iter().any(|other| other.name == tool.name);
+            if tools.len() < MOST && !known {
+                tools.push(tool);
+            }
+        }
+        cursor = page.get_mut("nextCursor").map(Json::take);
+        cursor = cursor.filter(|cursor| cursor.as_str().is_some_and(|text| !text.is_empty()));
+        if cursor.is_none() || tools.len() >= MOST {
+            break;
+        }
+    }
+    Ok(tools)
+}
+
+/// What apps of a server may do by its channel: what it can do itself
+/// (MCP-13).
+pub(super) fn apps(capabilities: &ServerCapabilities) -> McpServerApps {
+    let changes = |listed: Option<bool>| match listed {
+        Some(true) => json!({"listChanged": true}),
+        Some(false) | None => json!({}),
+    };
+    let tools = capabilities.tools.as_ref();
+    let resources = capabilities.resources.as_ref();
+    McpServerApps {
+        capabilities: McpAppCapabilities {
+            server_tools: tools.map(|tools| changes(tools.list_changed)),
+            server_resources: resources.map(|resources| changes(resources.list_changed)),
+            logging: capabilities.logging.as_ref().map(|_| Object::new()),
+            sampling: None,
+        },
+    }
+}
+
+fn tool(listed: Json) -> Option<OwnTool> {
+    let Json::Object(definition) = listed else {
+        return None;
+    };
+    let name = definition.get("name")?.as_str()?.to_owned();
+    definition.get("inputSchema")?.as_object()?;
+    let length = serde_json::to_vec(&definition).map_or(usize::MAX, |text| text.len());
+    if name.is_empty() || name.len() > LONGEST_NAME || length > LONGEST_TOOL {
+        return None;
+    }
+    let title = definition.get("title").and_then(Json::as_str);
+    let annotations = definition.get("annotations");
+    let title = title.or_else(|| annotations?.get("title")?.as_str());
+    let title = title.map(|title| {
+        let plain = title.chars().filter(|c| !c.is_control());
+        plain.take(200).collect::<String>()
+    });
+    let meta = definition.get("_meta");
+    let ui = meta
+        .and_then(|meta| meta.get("ui"))
+        .filter(|ui| ui.is_object());
+    // How apps were named at first.
+    let address = meta.and_then(|meta| meta.get("ui/resourceUri"));
+    let address = address.filter(|address| address.is_string());
+    Some(OwnTool {
+        ui: ui
+            .cloned()
+            .or_else(|| Some(json!({"resourceUri": address?}))),
+        title: title.filter(|title| !title.is_empty()),
+        name,
+        definition,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_are_believed_as_far_as_they_make_sense() {
+        let schema = json!({"type": "object"});
+        let full = tool(json!({
+            "name": "a", "annotations": {"title": "A\u{7}"}, "inputSchema": schema,
+            "_meta": {"ui/resourceUri": "ui://x"}, "later": 1,
+        }))
+        .unwrap();
+        assert_eq!(full.title.as_deref(), Some("A"));
+        assert_eq!(full.ui, Some(json!({"resourceUri": "ui://x"})));
+        assert_eq!(full.definition.get("later"), Some(&json!(1)));
+        let app = json!({"resourceUri": "ui://y", "visibility": ["app"]});
+        let newer = tool(json!({"name": "b", "inputSchema": schema, "_meta": {"ui": app}}));
+        assert_eq!(newer.unwrap().ui, Some(app));
+        for wrong in [
+            json!(null),
+            json!({"name": "x"}),
+            json!({"name": "", "inputSchema": schema}),
+            json!({"name": 1, "inputSchema": schema}),
+            json!({"name": "x".repeat(300), "inputSchema": schema}),
+            json!({"name": "x", "inputSchema": schema, "description": "y".repeat(300_000)}),
+        ] {
+            assert_eq!(tool(wrong), None);
+        }
+    }
+}
