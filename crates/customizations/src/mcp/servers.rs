@@ -149,7 +149,9 @@ impl ToolServers {
         spec: impl FnOnce(&Uri, &CustomizationId) -> Option<McpSpec>,
     ) {
         match errand {
-            ToolErrand::Start { session, server } => match spec(&session, &server) {
+            ToolErrand::Start {
+                session, server, ..
+            } => match spec(&session, &server) {
                 Some(spec) => self.start(&session, &server, spec),
                 None => {
                     let error = ErrorInfo::new(FAILED, "there is no such server");
