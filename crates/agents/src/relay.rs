@@ -11,7 +11,7 @@ use agenthost_protocol::uri::Uri;
 use serde_json::{Value, json};
 
 /// What agents call the server of the tools that the host offers.
-pub(crate) const SERVER: &str = "agenthost";
+pub const HOST_TOOLS: &str = "agenthost";
 
 type Environment = dyn Fn(&Uri, &Uri) -> Vec<(String, String)> + Send + Sync;
 
@@ -70,7 +70,7 @@ impl Gateway {
         let environment = environment.into_iter();
         let environment = environment.map(|(name, value)| json!({"name": name, "value": value}));
         json!({
-            "name": SERVER,
+            "name": HOST_TOOLS,
             "command": self.relay.program,
             "args": self.relay.arguments,
             "env": environment.collect::<Vec<_>>(),

@@ -107,14 +107,21 @@ impl Bridge {
         loop {
             let deadline = self.next_deadline();
             tokio::select! {
-                // What the host says of a call of a tool comes before what the
-                // agent says of its end.
-                biased;
                 command = commands.recv() => match command {
                     None | Some(AgentCommand::Close) => return Ok(()),
                     Some(command) => self.command(command).await?,
                 },
-                incoming = next(self.live.as_mut()) => self.heard(incoming).await?,
+                incoming = next(self.live.as_mut()) => {
+                    // What the host had to say of a call comes before what the
+                    // agent says of its end.
+                    while let Ok(command) = commands.try_recv() {
+                        if command == AgentCommand::Close {
+                            return Ok(());
+                        }
+                        self.command(command).await?;
+                    }
+                    self.heard(incoming).await?;
+                }
                 happened = self.services.terminals.next() => self.happened(happened).await?,
                 () = until(deadline) => self.overdue().await?,
             }

@@ -10,7 +10,7 @@ use agenthost_core::tool_servers::ServerTool;
 use agenthost_protocol::wire::Object;
 use serde_json::Value;
 
-use crate::relay::SERVER;
+use crate::relay::HOST_TOOLS;
 
 /// How far down the name of a server may stand in an agent's own data.
 const DEPTH: u32 = 3;
@@ -122,7 +122,7 @@ fn named_in(object: &Object, depth: u32) -> Option<&str> {
     let text = |keys: &[&str]| keys.iter().find_map(|key| object.get(*key)?.as_str());
     let server = text(&["server", "serverName", "server_name", "mcpServer"]);
     let tool = || text(&["tool", "toolName", "tool_name", "name"]);
-    if server == Some(SERVER) {
+    if server == Some(HOST_TOOLS) {
         return tool();
     }
     let depth = depth.checked_sub(1)?;
@@ -139,7 +139,7 @@ fn after_server(text: &str) -> Option<String> {
         let (first, more) = rest.split_at_checked(word)?;
         let signs = more.find(|c| !is_sign(c)).unwrap_or(more.len());
         let (signs, more) = more.split_at_checked(signs)?;
-        if first.eq_ignore_ascii_case(SERVER) {
+        if first.eq_ignore_ascii_case(HOST_TOOLS) {
             let between = BETWEEN.contains(&signs.trim_end());
             return (between && !more.is_empty()).then(|| more.to_owned());
         }
@@ -156,7 +156,7 @@ fn after_server(text: &str) -> Option<String> {
 fn before_server(text: &str) -> Option<&str> {
     let (name, rest) = text.trim().split_once([' ', '(', '['])?;
     let rest = rest.trim_start_matches([' ', '(', '[']);
-    let rest = rest.strip_prefix(SERVER)?;
+    let rest = rest.strip_prefix(HOST_TOOLS)?;
     let ends = rest.starts_with([' ', ')', ']']);
     ends.then_some(name)
 }

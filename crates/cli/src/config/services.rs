@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agenthost_agents::{AcpAgent, AcpMcpServer, AcpMcpWay, AcpService, KnownAgent};
+use agenthost_agents::{AcpAgent, AcpMcpServer, AcpMcpWay, AcpService, HOST_TOOLS, KnownAgent};
 use anyhow::bail;
 use serde::Deserialize;
 
@@ -61,6 +61,9 @@ impl ServicesTable {
 impl McpTable {
     fn server(&self) -> anyhow::Result<AcpMcpServer> {
         let name = self.name.clone();
+        if name == HOST_TOOLS {
+            bail!("server `{name}`: that is what the host's own server is called");
+        }
         let way = match (&self.command, &self.url) {
             (Some(command), None) if self.headers.is_empty() => AcpMcpWay::Program {
                 command: command.clone(),

@@ -306,6 +306,10 @@ fn an_agent_that_can_not_be_is_refused() {
         "agent `a`: server `m` needs a `command` or a `url`"
     );
     assert!(server(", command = 'x', url = 'y'").contains("one or the other"));
+    let taken = refused(&format!(
+        "{twice}mcp_servers = [{{name = 'agenthost', command = 'x'}}]"
+    ));
+    assert!(taken.contains("the host's own server"), "{taken}");
     assert!(server(", url = 'y', args = ['x']").contains("one or the other"));
     assert!(refused(&format!("{twice}files = 'all'")).contains("expected a boolean"));
     assert_eq!(
