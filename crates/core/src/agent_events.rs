@@ -215,6 +215,9 @@ impl Host {
             return;
         }
         self.keep_workers(chat, &mut action);
+        if let ChatAction::ToolCallComplete(complete) = &action {
+            self.completed_by_agent(chat, &complete.target);
+        }
         let again = match &action {
             ChatAction::ToolCallReady(ready) => Some(ready.target.clone()),
             _ => None,

@@ -15,7 +15,7 @@ use agenthost_protocol::common::McpAuthRequirement;
 use agenthost_protocol::ids::{ToolCallId, TurnId};
 use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::Json;
+use agenthost_protocol::wire::{self, Json};
 
 use crate::agent::{AgentCommand, ClientTool};
 use crate::client_tools::client_tools;
@@ -185,13 +185,13 @@ impl Host {
 
     /// Gives agents what became of their calls in a chat.
     pub(crate) fn settle_calls(&mut self, chat: &Uri, out: &mut Effects) {
-        let running = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
-        let running = running.map(|turn| turn.id.clone());
-        let calls = &mut self.tool_calls;
-        calls
-            .answered
-            .retain(|place| place.chat != *chat || Some(&place.turn) == running.as_ref());
-        if !calls.waiting.values().any(|place| place.chat == *chat) {
+        self.forget_answers(chat);
+        if !self
+            .tool_calls
+            .waiting
+            .values()
+            .any(|place| place.chat == *chat)
+        {
             return;
         }
         let mut settled = Vec::new();
@@ -231,12 +231,32 @@ impl Host {
         }
     }
 
+    /// An agent has completed a call itself, which it may never have made:
+    /// what came of that is no answer to a later one.
+    pub(crate) fn completed_by_agent(&mut self, chat: &Uri, target: &ToolCallTarget) {
+        self.tool_calls.answered.push(Place {
+            chat: chat.clone(),
+            turn: target.turn_id.clone(),
+            call: target.tool_call_id.clone(),
+        });
+        self.forget_answers(chat);
+    }
+
+    /// What was answered in turns that are over can't be meant any more.
+    fn forget_answers(&mut self, chat: &Uri) {
+        let running = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
+        let running = running.map(|turn| turn.id.clone());
+        let answered = &mut self.tool_calls.answered;
+        answered.retain(|place| place.chat != *chat || Some(&place.turn) == running.as_ref());
+    }
+
     /// The agent does not wait for a call any more: nobody needs to go on with
     /// it.
     pub(super) fn tool_abandoned(&mut self, env: &Env, ticket: ToolTicket, out: &mut Effects) {
         let Some(place) = self.tool_calls.waiting.remove(&ticket) else {
             return;
         };
+        self.tool_calls.answered.push(place.clone());
         if self.result_of(&place).is_none() {
             let target = ToolCallTarget {
                 turn_id: place.turn,
@@ -345,6 +365,8 @@ fn is_open(call: &ToolCall) -> bool {
     }
 }
 
+/// Whether the arguments that an agent told of are these, however they are
+/// written; of a call that streams, the beginning of them.
 fn has_input(call: &ToolCall, input: &str) -> bool {
     let wrote = match call {
         ToolCall::Streaming(call) => call.partial_input.as_deref(),
@@ -354,7 +376,15 @@ fn has_input(call: &ToolCall, input: &str) -> bool {
         },
         _ => None,
     };
-    wrote == Some(input)
+    let Some(wrote) = wrote else {
+        return false;
+    };
+    let read = |text: &str| wire::from_str::<Json>(text).ok();
+    match (read(wrote), read(input)) {
+        (Some(wrote), Some(input)) => wrote == input,
+        (None, Some(input)) => input.to_string().starts_with(wrote),
+        (_, None) => wrote == input,
+    }
 }
 
 fn title(tool: &ClientTool) -> String {

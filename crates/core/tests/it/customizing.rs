@@ -716,6 +716,9 @@ fn agents_call_tools_of_clients() {
         agent s1 chat/toolCallStart {{"turnId": "t1", "toolCallId": "k1", "toolName": "run", "displayName": "Run it", "contributor": {{"kind": "client", "clientId": "a"}}}}
         tools s1 called 4 run {{"x": 2}}
         c1 ! s1.chat chat/toolCallConfirmed {{"turnId": "t1", "toolCallId": "k1", "approved": false, "reason": "denied"}}
+        - agent s1 chat/toolCallStart {{"turnId": "t1", "toolCallId": "k2", "toolName": "look", "displayName": "look", "contributor": {{"kind": "client", "clientId": "a"}}}}
+        - agent s1 chat/toolCallReady {{"turnId": "t1", "toolCallId": "k2", "invocationMessage": "look"}}
+        - agent s1 chat/toolCallComplete {{"turnId": "t1", "toolCallId": "k2", "result": {{"success": false, "pastTenseMessage": "never called"}}}}
         tools s1 called 5 look {{}}
         tools s1 abandoned 5
         tools s1 called 6 look {{}}
@@ -757,29 +760,32 @@ fn agents_call_tools_of_clients() {
                 agent s1: completed k1 false
                 tools: answer 4 false Some(Object {"message": String("The client declined to run it")})
             tools s1 called 5 look {}
-                c1: 20 s1.chat chat/toolCallStart {"contributor":{"kind":"client","clientId":"a"},"turnId":"t1","toolCallId":"call-00000000000000000000000000000012","toolName":"look","displayName":"look"}
-                agent s1: called look as call-00000000000000000000000000000012
-                c1: 21 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"call-00000000000000000000000000000012","invocationMessage":"look","toolInput":"{}"}
-                await execute:call-00000000000000000000000000000012@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 1800000
+                c1: 27 s1.chat chat/toolCallStart {"contributor":{"kind":"client","clientId":"a"},"turnId":"t1","toolCallId":"call-00000000000000000000000000000015","toolName":"look","displayName":"look"}
+                agent s1: called look as call-00000000000000000000000000000015
+                c1: 28 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"call-00000000000000000000000000000015","invocationMessage":"look","toolInput":"{}"}
+                await execute:call-00000000000000000000000000000015@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 1800000
             tools s1 abandoned 5
-                c1: 23 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The agent does not wait for it any more","error":{"message":"The agent does not wait for it any more"}},"turnId":"t1","toolCallId":"call-00000000000000000000000000000012"}
-                agent s1: completed call-00000000000000000000000000000012 false
+                c1: 30 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The agent does not wait for it any more","error":{"message":"The agent does not wait for it any more"}},"turnId":"t1","toolCallId":"call-00000000000000000000000000000015"}
+                agent s1: completed call-00000000000000000000000000000015 false
             tools s1 called 6 look {}
-                agent s1: called look as call-00000000000000000000000000000012
-                tools: answer 6 false Some(Object {"message": String("The agent does not wait for it any more")})
+                c1: 32 s1.chat chat/toolCallStart {"contributor":{"kind":"client","clientId":"a"},"turnId":"t1","toolCallId":"call-00000000000000000000000000000017","toolName":"look","displayName":"look"}
+                agent s1: called look as call-00000000000000000000000000000017
+                c1: 33 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"call-00000000000000000000000000000017","invocationMessage":"look","toolInput":"{}"}
+                await execute:call-00000000000000000000000000000017@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 1800000
             c1 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 1}
-                c1: 25 s1.chat by a chat/turnCancelled {"duration":0,"turnId":"t1"}
+                c1: 35 s1.chat by a chat/turnCancelled {"duration":0,"turnId":"t1"}
                 agent s1: cancel t1
                 customizations: t1 ended
                 changes s1: mark after t1, chat since before t1
+                tools: answer 6 false Some(Object {"message": String("The turn is over")})
             tools s1 called 7 look {}
-                c1: 29 s1.chat chat/toolCallStart {"contributor":{"kind":"client","clientId":"a"},"turnId":"t2","toolCallId":"call-00000000000000000000000000000018","toolName":"look","displayName":"look"}
-                agent s1: called look as call-00000000000000000000000000000018
-                c1: 30 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t2","toolCallId":"call-00000000000000000000000000000018","invocationMessage":"look","toolInput":"{}"}
-                await execute:call-00000000000000000000000000000018@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 1800000
+                c1: 40 s1.chat chat/toolCallStart {"contributor":{"kind":"client","clientId":"a"},"turnId":"t2","toolCallId":"call-0000000000000000000000000000001b","toolName":"look","displayName":"look"}
+                agent s1: called look as call-0000000000000000000000000000001b
+                c1: 41 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t2","toolCallId":"call-0000000000000000000000000000001b","invocationMessage":"look","toolInput":"{}"}
+                await execute:call-0000000000000000000000000000001b@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 1800000
             c1 ! s1 session/activeClientRemoved {"clientId": "a"}
-                c1: 33 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client that was to run look is gone","error":{"message":"The client that was to run look is gone"}},"turnId":"t2","toolCallId":"call-00000000000000000000000000000018"}
-                agent s1: completed call-00000000000000000000000000000018 false
+                c1: 44 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client that was to run look is gone","error":{"message":"The client that was to run look is gone"}},"turnId":"t2","toolCallId":"call-0000000000000000000000000000001b"}
+                agent s1: completed call-0000000000000000000000000000001b false
                 tools: answer 7 false Some(Object {"message": String("The client that was to run look is gone")})
                 agent s1: tools []
                 tools: tools of clients []
