@@ -89,6 +89,16 @@ impl Host {
         }
     }
 
+    /// Tells which code may run, if that is something else than before.
+    pub(crate) fn tell_trusted(&mut self, out: &mut Effects) {
+        let keys = self.trusted_code();
+        if self.customizes() && self.trusted_told != keys {
+            self.trusted_told.clone_from(&keys);
+            let trust = CustomizationErrand::Trust { keys };
+            out.push(Effect::Customize(Box::new(trust)));
+        }
+    }
+
     /// Nobody needs the customizations of a session any more.
     pub(crate) fn unfollow(&mut self, session: &Uri, out: &mut Effects) {
         if self.customizing.remove(session).is_some() {

@@ -55,6 +55,11 @@ pub enum CustomizationErrand {
         /// What is off.
         ids: BTreeSet<CustomizationId>,
     },
+    /// Code of packages that a person allowed to run: all of it.
+    Trust {
+        /// What was allowed, as whoever reads it names it.
+        keys: BTreeSet<String>,
+    },
     /// A turn is about to begin: find out what it needs.
     Prepare(Box<Preparation>),
     /// A turn is over.

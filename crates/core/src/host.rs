@@ -115,6 +115,8 @@ pub struct Host {
     /// What is known of the customizations of sessions that are followed.
     pub(crate) customizing: BTreeMap<Uri, Customizing>,
     pub(crate) tool_calls: ToolCalls,
+    /// Code that may run, as it was last told.
+    pub(crate) trusted_told: BTreeSet<String>,
 }
 
 /// Something that can be subscribed to.
@@ -179,6 +181,7 @@ impl Host {
             tokens: BTreeMap::new(),
             customizing: BTreeMap::new(),
             tool_calls: ToolCalls::default(),
+            trusted_told: BTreeSet::new(),
         };
         for stored in remembered.channels {
             host.hold(stored, Held::Stored);
@@ -330,6 +333,7 @@ impl Host {
             self.originate(&root, changed, out);
         }
         self.refresh_settings(out);
+        self.tell_trusted(out);
         self.show_requests(out);
         self.drop_watches(out);
         self.remember_terminals(out);

@@ -42,7 +42,10 @@ impl Host {
                 self.react_session(env, channel, action, out);
             }
             Action::Annotations(_) => self.count_annotations(channel, out),
-            Action::Root(_) => self.answer_requests(out),
+            Action::Root(_) => {
+                self.answer_requests(out);
+                self.tell_trusted(out);
+            }
             Action::Terminal(action) => self.react_terminal(channel, action, out),
             Action::Changeset(_)
             | Action::ResourceWatch(_)

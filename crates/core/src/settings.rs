@@ -4,6 +4,8 @@
 //! chose. What can be chosen comes with the program and its agents, so it is
 //! brought up to date at every start.
 
+use std::collections::BTreeSet;
+
 use agenthost_protocol::common::{ConfigPropertySchema, ConfigSchema};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::number::Millis;
@@ -33,6 +35,12 @@ const WRITABLE: &str = "writableFolders";
 /// What clients ask for and nobody has granted yet; shown only.
 pub(crate) const REQUESTED: &str = "requestedFolders";
 
+/// Code of packages that a person allowed to run.
+const TRUSTED: &str = "trustedCode";
+
+/// Most of that.
+const TRUSTED_MOST: u64 = 1_000;
+
 /// Long enough for a person who is asked by the client.
 const DEFAULT_TOOL_TIMEOUT: u64 = 1_800;
 
@@ -57,6 +65,13 @@ impl Host {
         let seconds = self.setting(TOOL_TIMEOUT)?.as_u64()?;
         let seconds = i64::try_from(seconds).ok().filter(|seconds| *seconds > 0)?;
         Some(Millis(seconds.saturating_mul(1_000)))
+    }
+
+    /// Code of packages that a person allowed to run.
+    pub(crate) fn trusted_code(&self) -> BTreeSet<String> {
+        let keys = self.setting(TRUSTED).and_then(Json::as_array);
+        let keys = keys.into_iter().flatten().filter_map(Json::as_str);
+        keys.map(str::to_owned).collect()
     }
 
     /// Folders that a person added to what clients may use.
@@ -166,6 +181,16 @@ pub(crate) fn schema(agents: &[AgentInfo]) -> ConfigSchema {
         read_only: Some(true),
         ..ConfigPropertySchema::new("array", "Requested folders")
     };
+    let trusted = ConfigPropertySchema {
+        description: Some(
+            "Hooks and servers of workspaces and clients that may run; `agenthost customizations \
+             allow` adds to them."
+                .to_owned(),
+        ),
+        items: Some(Box::new(ConfigPropertySchema::new("string", "Code"))),
+        max_items: Some(TRUSTED_MOST),
+        ..ConfigPropertySchema::new("array", "Trusted code")
+    };
     let decisions = ConfigPropertySchema {
         description: Some(
             "Which plugins and servers are on, everywhere (*) or in a folder, by where they come \
@@ -184,6 +209,7 @@ pub(crate) fn schema(agents: &[AgentInfo]) -> ConfigSchema {
             (WRITABLE.to_owned(), folders("Writable folders", "change")),
             (REQUESTED.to_owned(), requested),
             (DECISIONS.to_owned(), decisions),
+            (TRUSTED.to_owned(), trusted),
             (DEFAULT_AGENT.to_owned(), agent),
             (TOOL_TIMEOUT.to_owned(), patience),
         ]

@@ -204,6 +204,7 @@ pub(crate) fn render(errand: &CustomizationErrand) -> String {
             let ids: Vec<_> = ids.iter().map(CustomizationId::as_str).collect();
             format!("off [{}]", ids.join(", "))
         }
+        CustomizationErrand::Trust { keys } => format!("trust {keys:?}"),
         CustomizationErrand::Prepare(preparation) => format!(
             "prepare {} {:?} agent {:?}",
             preparation.turn, preparation.text, preparation.agent
@@ -248,6 +249,7 @@ fn a_session_shows_what_is_found() {
         customized s1 updated {"type": "plugin", "id": "p", "uri": "file:///p", "name": "P", "load": {"kind": "loaded"}, "children": [{"type": "skill", "id": "k", "uri": "file:///p/k", "name": "k"}]}
         customized s1 updated {"type": "plugin", "id": "p", "uri": "file:///p", "name": "P", "load": {"kind": "loaded"}, "children": [{"type": "skill", "id": "k", "uri": "file:///p/k", "name": "k"}]}
         customized s1 gone p
+        c1 ! root root/configChanged {"config": {"trustedCode": ["file:///p#1"]}}
         c1 disposeSession s1
         customized s1 updated {"type": "plugin", "id": "p", "uri": "file:///p", "name": "P"}
         "#,
@@ -268,12 +270,14 @@ fn a_session_shows_what_is_found() {
                 nothing
             customized s1 gone p
                 c1: 5 s1 session/customizationRemoved {"id":"p"}
+            c1 ! root root/configChanged {"config": {"trustedCode": ["file:///p#1"]}}
+                customizations: trust {"file:///p#1"}
             c1 disposeSession s1
                 tools: end
                 customizations: forget
                 agent s1: close
                 changes s1: forget
-                c1: 6 s1 session/chatRemoved {"chat":"s1.chat"}
+                c1: 7 s1 session/chatRemoved {"chat":"s1.chat"}
                 c1: null
             customized s1 updated {"type": "plugin", "id": "p", "uri": "file:///p", "name": "P"}
                 nothing
