@@ -45,6 +45,12 @@ pub trait Agent: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Whether it can make anything of customizations: of rules, prompts and
+    /// tools that the host has for it.
+    fn is_customizable(&self) -> bool {
+        true
+    }
+
     /// The host begins, and is the only one on its data. The place to tidy up
     /// after one that was killed.
     fn begin(&self) {}

@@ -31,6 +31,11 @@ impl ShellAgent {
 }
 
 impl Agent for ShellAgent {
+    // What it is told is a command.
+    fn is_customizable(&self) -> bool {
+        false
+    }
+
     fn info(&self) -> AgentInfo {
         let description = "Runs each message as a command, after asking. Try `help`.";
         AgentInfo {

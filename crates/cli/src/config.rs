@@ -4,6 +4,7 @@
 //! refused with the nearest that does: a typo must not be a default.
 
 mod agents;
+mod customizations;
 mod services;
 
 use std::net::SocketAddr;
@@ -135,6 +136,39 @@ pub(crate) const KEYS: &[Key] = &[
         "agents.mcp_servers.headers",
         "what to send to it with each request; a word may be `$NAME`",
     ),
+    key(
+        "customizations",
+        "read what customizes agents (rules, skills, plugins, …) and offer them tools",
+    ),
+    key("plugins.path", "folder of a plugin"),
+    key(
+        "plugins.url",
+        "git repository of a plugin, in place of `path`; `agenthost customizations fetch` gets it",
+    ),
+    key("plugins.reference", "branch, tag or commit of it"),
+    key(
+        "plugins.archive",
+        "archive of a plugin (zip, tar.gz), a file or an `https` address, in place of `path`",
+    ),
+    key("plugins.agents", "agents that it is for, by their `id`"),
+    key(
+        "mcp_servers.name",
+        "name of a server of tools (MCP) that the host runs for all sessions",
+    ),
+    key("mcp_servers.command", "program of the server"),
+    key("mcp_servers.args", "its arguments"),
+    key(
+        "mcp_servers.env",
+        "variables of its environment; `$NAME` as above",
+    ),
+    key(
+        "mcp_servers.url",
+        "address of a server that runs already, in place of `command`",
+    ),
+    key(
+        "mcp_servers.headers",
+        "what to send to it with each request; a word may be `$NAME`",
+    ),
     key("limits.message_bytes", "largest message of a client"),
     key("limits.connections", "most clients at a time"),
     key("limits.subscriptions", "most subscriptions of a client"),
@@ -187,6 +221,9 @@ pub(crate) struct FileConfig {
     agents: Vec<AgentTable>,
     auto_agents: Option<bool>,
     default_agent: Option<String>,
+    customizations: Option<bool>,
+    plugins: Vec<PluginTable>,
+    mcp_servers: Vec<McpTable>,
     limits: LimitsTable,
     retention: RetentionTable,
 }
@@ -273,6 +310,7 @@ impl FileConfig {
             key: tls.key.clone(),
         });
         self.add_agents(config)?;
+        config.customizations = self.customizations()?;
         if let Some(DurabilityName::Power) = self.durability {
             config.durability = Durability::Power;
         }
@@ -315,11 +353,16 @@ impl FileConfig {
 
 /// Where the configuration is if nobody says where, as the XDG rules say.
 pub(crate) fn usual_place() -> Option<PathBuf> {
+    Some(config_home()?.join("config.toml"))
+}
+
+/// The folder of the configuration.
+fn config_home() -> Option<PathBuf> {
     let config = match absolute("XDG_CONFIG_HOME") {
         Some(config) => config,
         None => absolute("HOME")?.join(".config"),
     };
-    Some(config.join("agenthost/config.toml"))
+    Some(config.join("agenthost"))
 }
 
 /// Where things are kept if nobody says where, as the XDG rules say.

@@ -22,6 +22,7 @@ mod serve;
 mod sessions;
 mod spool;
 mod talk;
+mod tools_relay;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,8 @@ enum Command {
     Agents(agents::Arguments),
     Doctor(doctor::Arguments),
     Reduce(reduce::Arguments),
+    #[command(hide = true)]
+    ToolsRelay(tools_relay::Arguments),
 }
 
 const ABOUT: &str = "A host for coding agents, speaking the Agent Host Protocol";
@@ -89,6 +92,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             Command::Agents(arguments) => agents::run(arguments).await,
             Command::Doctor(arguments) => doctor::run(arguments).await,
             Command::Reduce(arguments) => reduce::run(&arguments),
+            Command::ToolsRelay(arguments) => tools_relay::run(arguments).await,
         }
     });
     // Somebody may still be waiting for a line of standard input that never

@@ -11,6 +11,7 @@ use agenthost_protocol::number::Millis;
 use agenthost_protocol::wire::Limits;
 use agenthost_store::{Durability, Retention};
 
+use crate::customizing::CustomizationsConfig;
 use crate::tls::TlsFiles;
 use crate::wire_log::WireLogConfig;
 
@@ -45,6 +46,9 @@ pub struct ServerConfig {
     pub roots: Vec<Root>,
     /// The shell of terminals; the user's own if nobody says.
     pub shell: Option<PathBuf>,
+    /// What is read for sessions; without it, nothing is, and agents get no
+    /// tools of the host.
+    pub customizations: Option<CustomizationsConfig>,
     /// A record of what goes over the wire.
     pub wire_log: Option<WireLogConfig>,
 }
@@ -73,6 +77,7 @@ impl ServerConfig {
             limits: ServerLimits::default(),
             roots: Vec::new(),
             shell: None,
+            customizations: None,
             wire_log: None,
         }
     }

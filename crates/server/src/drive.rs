@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::batch::Batch;
 use crate::connection::Event;
+use crate::customizing::Customizing;
 use crate::deliveries::Deliveries;
 use crate::later::Later;
 use crate::outbox::{Outgoing, Room};
@@ -46,6 +47,7 @@ pub(crate) struct Driver {
     pub(crate) deliveries: Deliveries,
     pub(crate) room: Room,
     pub(crate) later: Later,
+    pub(crate) customizing: Option<Customizing>,
     pub(crate) nonce: u128,
     pub(crate) compacted: ServerSeq,
     /// Whether something was appended since the log was last tidied up.
@@ -95,7 +97,12 @@ impl Driver {
         self.finish_marks().await?;
         self.finish()?;
         let agents = self.agents.stop(Duration::from_secs(3));
-        tokio::join!(agents, self.later.close_terminals());
+        let customizing = async {
+            if let Some(customizing) = self.customizing.take() {
+                customizing.stop().await;
+            }
+        };
+        tokio::join!(agents, self.later.close_terminals(), customizing);
         Ok(())
     }
 

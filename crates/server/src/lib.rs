@@ -16,6 +16,7 @@ mod attend;
 mod batch;
 mod config;
 mod connection;
+mod customizing;
 mod deliveries;
 mod delivery;
 mod drive;

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use agenthost_agents::Agents;
 use agenthost_core::{Config, Host, SessionKey};
+use agenthost_customizations::declared;
+use agenthost_customizations::mcp::ToolServersError;
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::number::Millis;
 use agenthost_store::{Store, StoreError};
@@ -25,6 +27,7 @@ use crate::accept;
 use crate::attend::Lobby;
 use crate::config::{RUNNING, ServerConfig};
 use crate::connection::Event;
+use crate::customizing::{Customizing, PACKAGES, customizable};
 use crate::deliveries::Deliveries;
 use crate::drive::Driver;
 use crate::gate::{self, Gate};
@@ -84,6 +87,9 @@ pub enum ServeError {
         /// What the system says.
         source: io::Error,
     },
+    /// Servers of tools can't be run.
+    #[error(transparent)]
+    Tools(#[from] ToolServersError),
     /// The folder for content could not be opened.
     #[error("content in `{}`: {source}", path.display())]
     Content {
@@ -322,8 +328,14 @@ fn driver(
     };
     let inputs = to_agents.clone();
     let later = Later::new(inputs, Arc::clone(&contents), surveys, &notes, shell);
+    let customizing = customizing(config, &notes, &to_agents)?;
     let mut agents = Agents::new(to_agents);
     agents.put_aside_in(Arc::clone(&contents));
+    let relay = config.customizations.as_ref();
+    let relay = relay.and_then(|customizations| customizations.relay.as_ref());
+    if let (Some(relay), Some(customizing)) = (relay, &customizing) {
+        agents.offer_tools_by(customizing.relay(relay));
+    }
     let mut schemas = BTreeMap::new();
     let mut forbidden = BTreeMap::new();
     for agent in &config.agents {
@@ -359,12 +371,12 @@ fn driver(
                 version: Some(env!("CARGO_PKG_VERSION").to_owned()),
                 title: None,
             },
-            agents: agents.infos(),
+            agents: infos(config, &agents),
             schemas,
             forbidden,
             roots: config.roots.clone(),
             default_directory: std::env::home_dir().and_then(|home| uri_of(&home)),
-            customizable: None,
+            customizable: customizable(config),
             grace: Millis(i64::try_from(grace).unwrap_or(i64::MAX)),
             subscriptions: config.limits.subscriptions,
         },
@@ -380,11 +392,44 @@ fn driver(
         deliveries: Deliveries::new(config.limits.patience),
         room: Room::default(),
         later,
+        customizing,
         nonce: random(),
         compacted,
         unsettled: false,
         appended: Vec::new(),
     })
+}
+
+/// Whoever reads customizations, if that is wanted.
+fn customizing(
+    config: &ServerConfig,
+    notes: &Path,
+    inputs: &mpsc::Sender<Input>,
+) -> Result<Option<Customizing>, ServeError> {
+    let Some(customizations) = &config.customizations else {
+        return Ok(None);
+    };
+    let mut settings = customizations.settings.clone();
+    for agent in &config.agents {
+        let provider = agent.info().provider;
+        settings.native.entry(provider).or_insert(agent.reads());
+    }
+    let started = Customizing::start(settings, &config.data_directory, notes, inputs);
+    Ok(Some(started?))
+}
+
+/// What clients get to know of agents: also what their sessions will have
+/// (`AgentInfo.customizations`).
+fn infos(config: &ServerConfig, agents: &Agents) -> Vec<AgentInfo> {
+    let mut infos = agents.infos();
+    if let Some(customizations) = &config.customizations {
+        for info in &mut infos {
+            let packages = config.data_directory.join(PACKAGES);
+            let all = declared(&customizations.settings, &packages, &info.provider);
+            info.customizations = (!all.is_empty()).then_some(all);
+        }
+    }
+    infos
 }
 
 /// A place to count from that no other run has used.

@@ -6,6 +6,8 @@ use agenthost_agents::{AcpAgent, AcpMcpServer, AcpMcpWay, AcpService, HOST_TOOLS
 use anyhow::bail;
 use serde::Deserialize;
 
+use super::customizations::{McpPlace, McpTable};
+
 /// The keys of an agent that are about this.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
@@ -13,19 +15,6 @@ pub(super) struct ServicesTable {
     files: Option<bool>,
     terminals: Option<bool>,
     mcp_servers: Vec<McpTable>,
-}
-
-#[derive(Clone, Deserialize)]
-struct McpTable {
-    name: String,
-    command: Option<String>,
-    #[serde(default)]
-    args: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    url: Option<String>,
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
 }
 
 impl ServicesTable {
@@ -52,35 +41,33 @@ impl ServicesTable {
                 agent = agent.offering(service);
             }
         }
-        let servers = self.mcp_servers.iter().map(McpTable::server);
+        let servers = self.mcp_servers.iter().map(server);
         let servers = servers.collect::<anyhow::Result<Vec<_>>>()?;
         Ok(agent.with_mcp_servers(servers))
     }
 }
 
-impl McpTable {
-    fn server(&self) -> anyhow::Result<AcpMcpServer> {
-        let name = self.name.clone();
-        if name == HOST_TOOLS {
-            bail!("server `{name}`: that is what the host's own server is called");
-        }
-        let way = match (&self.command, &self.url) {
-            (Some(command), None) if self.headers.is_empty() => AcpMcpWay::Program {
-                command: command.clone(),
-                arguments: self.args.clone(),
-                environment: self.env.clone().into_iter().collect(),
-            },
-            (None, Some(url)) if self.args.is_empty() && self.env.is_empty() => AcpMcpWay::Http {
-                url: url.clone(),
-                headers: self.headers.clone().into_iter().collect(),
-            },
-            (Some(_), _) | (None, Some(_)) => {
-                bail!(
-                    "server `{name}` has keys of a `command` and of a `url`: it is one or the other"
-                )
-            }
-            (None, None) => bail!("server `{name}` needs a `command` or a `url`"),
-        };
-        Ok(AcpMcpServer { name, way })
+/// A server that the agent starts or reaches by itself.
+fn server(table: &McpTable) -> anyhow::Result<AcpMcpServer> {
+    let name = table.name.clone();
+    if name == HOST_TOOLS {
+        bail!("server `{name}`: that is what the host's own server is called");
     }
+    let pairs = |pairs: &BTreeMap<String, String>| pairs.clone().into_iter().collect();
+    let way = match table.place()? {
+        McpPlace::Program {
+            command,
+            arguments,
+            environment,
+        } => AcpMcpWay::Program {
+            command: command.to_owned(),
+            arguments: arguments.to_vec(),
+            environment: pairs(environment),
+        },
+        McpPlace::Http { url, headers } => AcpMcpWay::Http {
+            url: url.to_owned(),
+            headers: pairs(headers),
+        },
+    };
+    Ok(AcpMcpServer { name, way })
 }

@@ -42,6 +42,16 @@ fn every_key_is_applied() {
         tls = { certificate = "/c.pem", key = "/k.pem" }
         auto_agents = false
         default_agent = "other"
+        customizations = true
+        plugins = [
+            { path = "/p", agents = ["goose"] },
+            { url = "https://example.org/p.git", reference = "main" },
+            { archive = "/p.zip" },
+        ]
+        mcp_servers = [
+            { name = "m", command = "m", args = ["-x"], env = { A = "$A" } },
+            { name = "n", url = "http://127.0.0.1/mcp", headers = { Authorization = "Bearer $TOKEN" } },
+        ]
         [limits]
         message_bytes = 1
         connections = 2

@@ -77,7 +77,12 @@ impl Driver {
                 provider,
                 command,
             } => return Ok(self.agents.command(&session, &provider, *command)),
-            Effect::Token { place, token } => self.agents.keep_token(place, token),
+            Effect::Token { place, token } => {
+                if let Some(customizing) = &self.customizing {
+                    customizing.token(place.clone(), token.clone());
+                }
+                self.agents.keep_token(place, token);
+            }
             Effect::Discarded {
                 channel,
                 action,
@@ -100,7 +105,14 @@ impl Driver {
             Effect::Watch(errand) => self.later.watch(errand),
             Effect::Unwatch { channel } => self.later.unwatch(&channel),
             Effect::UseFiles(errand) => return Ok(self.later.use_files(errand)),
-            Effect::Customize(_) | Effect::Tools(_) => {}
+            Effect::Customize(errand) => {
+                let customizing = self.customizing.as_ref();
+                return Ok(customizing.and_then(|one| one.customize(*errand)));
+            }
+            Effect::Tools(errand) => {
+                let customizing = self.customizing.as_ref();
+                return Ok(customizing.and_then(|one| one.tools(*errand)));
+            }
             Effect::PassOn { method, params, to } => {
                 let text = utf8(encode::notification(&method, &params))?;
                 for connection in to {

@@ -9,10 +9,12 @@
 mod acp;
 mod changes;
 mod choices;
+mod customizing;
 mod files;
 mod gate;
 mod limits;
 mod official;
+mod peer;
 mod raw;
 mod reverse;
 mod room;

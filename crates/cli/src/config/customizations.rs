@@ -1,0 +1,187 @@
+//! What makes agents behave as they should here: plugins and servers of tools
+//! that a person configured.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use agenthost_customizations::fetch::{ArchivePlace, PluginSource};
+use agenthost_customizations::parse::{Declared, DeclaredWay};
+use agenthost_customizations::{ConfiguredPlugin, Settings};
+use agenthost_protocol::ids::ProviderId;
+use agenthost_server::{CustomizationsConfig, RelayProgram};
+use anyhow::{Context, bail};
+use serde::Deserialize;
+
+use super::{FileConfig, absolute, config_home};
+
+/// What agents start to get to the tools that the host offers, of this program.
+pub(crate) const RELAY: &str = "tools-relay";
+
+/// A package of the configuration.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct PluginTable {
+    path: Option<PathBuf>,
+    url: Option<String>,
+    reference: Option<String>,
+    archive: Option<String>,
+    agents: Option<Vec<String>>,
+}
+
+/// A server of tools, of the host or of an agent.
+#[derive(Clone, Deserialize)]
+pub(super) struct McpTable {
+    pub(super) name: String,
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    url: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+}
+
+/// Leaves out what the environment and the headers hold: it may be secret.
+impl std::fmt::Debug for McpTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("McpTable")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How a server of the configuration is reached.
+pub(super) enum McpPlace<'a> {
+    Program {
+        command: &'a str,
+        arguments: &'a [String],
+        environment: &'a BTreeMap<String, String>,
+    },
+    Http {
+        url: &'a str,
+        headers: &'a BTreeMap<String, String>,
+    },
+}
+
+impl McpTable {
+    pub(super) fn place(&self) -> anyhow::Result<McpPlace<'_>> {
+        let name = &self.name;
+        match (&self.command, &self.url) {
+            (Some(command), None) if self.headers.is_empty() => Ok(McpPlace::Program {
+                command,
+                arguments: &self.args,
+                environment: &self.env,
+            }),
+            (None, Some(url)) if self.args.is_empty() && self.env.is_empty() => {
+                let headers = &self.headers;
+                Ok(McpPlace::Http { url, headers })
+            }
+            (Some(_), _) | (None, Some(_)) => bail!(
+                "server `{name}` has keys of a `command` and of a `url`: it is one or the other"
+            ),
+            (None, None) => bail!("server `{name}` needs a `command` or a `url`"),
+        }
+    }
+
+    fn declared(&self) -> anyhow::Result<Declared> {
+        let pairs = |pairs: &BTreeMap<String, String>| {
+            let pairs = pairs.iter();
+            pairs
+                .map(|(name, value)| (name.clone(), named(value)))
+                .collect()
+        };
+        let way = match self.place()? {
+            McpPlace::Program {
+                command,
+                arguments,
+                environment,
+            } => DeclaredWay::Program {
+                command: command.to_owned(),
+                arguments: arguments.to_vec(),
+                environment: pairs(environment),
+                directory: None,
+            },
+            McpPlace::Http { url, headers } => DeclaredWay::Http {
+                url: url.to_owned(),
+                headers: pairs(headers),
+            },
+        };
+        let name = self.name.clone();
+        Ok(Declared { name, way })
+    }
+}
+
+/// Words such as `$TOKEN` stand for what the host has in its environment, as
+/// everywhere in the file; in packages that is written `${TOKEN}`.
+fn named(value: &str) -> String {
+    let words = value.split(' ').map(|word| match word.strip_prefix('$') {
+        Some(name) if !name.is_empty() && !name.starts_with('{') => format!("${{{name}}}"),
+        _ => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+impl PluginTable {
+    fn plugin(&self) -> anyhow::Result<ConfiguredPlugin> {
+        let source = match (&self.path, &self.url, &self.archive) {
+            (Some(path), None, None) if path.is_absolute() => PluginSource::Path(path.clone()),
+            (Some(path), None, None) => {
+                bail!("plugin `{}` is not an absolute path", path.display())
+            }
+            (None, Some(url), None) => PluginSource::Git {
+                url: url.clone(),
+                reference: self.reference.clone(),
+            },
+            (None, None, Some(archive)) if archive.starts_with("https://") => {
+                PluginSource::Archive(ArchivePlace::Url(archive.clone()))
+            }
+            (None, None, Some(archive)) => {
+                PluginSource::Archive(ArchivePlace::Path(PathBuf::from(archive)))
+            }
+            _ => bail!(
+                "a plugin has a `path`, a `url` of a git repository or an `archive`: one of them"
+            ),
+        };
+        if self.reference.is_some() && self.url.is_none() {
+            bail!("a plugin with a `reference` needs a `url`");
+        }
+        let agents = self.agents.as_ref();
+        let agents = agents.map(|agents| agents.iter().map(|id| ProviderId::from(id.as_str())));
+        Ok(ConfiguredPlugin {
+            source,
+            agents: agents.map(Iterator::collect),
+        })
+    }
+}
+
+impl FileConfig {
+    /// What is read for sessions, unless nothing is to be.
+    pub(crate) fn customizations(&self) -> anyhow::Result<Option<CustomizationsConfig>> {
+        if self.customizations == Some(false) {
+            return Ok(None);
+        }
+        let plugins = self.plugins.iter().map(PluginTable::plugin);
+        let servers = self.mcp_servers.iter().map(McpTable::declared);
+        let environment = std::env::vars_os().filter_map(|(name, value)| {
+            let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
+            Some((name, value))
+        });
+        let settings = Settings {
+            plugins: plugins.collect::<anyhow::Result<_>>()?,
+            servers: servers.collect::<anyhow::Result<_>>()?,
+            home: absolute("HOME"),
+            config_home: config_home(),
+            writable: self.writable_folders.clone(),
+            environment: environment.collect(),
+            ..Settings::default()
+        };
+        let program = std::env::current_exe().context("find this program")?;
+        Ok(Some(CustomizationsConfig {
+            settings,
+            relay: Some(RelayProgram {
+                program,
+                arguments: vec![RELAY.to_owned()],
+            }),
+        }))
+    }
+}

@@ -1,0 +1,16 @@
+//! `agenthost tools-relay`: what agents start to get to the tools that the host
+//! offers.
+
+use std::process::ExitCode;
+
+use agenthost_customizations::mcp::{RelayTarget, relay};
+
+/// Pass on what an agent says to the host's tools (agents start this)
+#[derive(clap::Args)]
+pub(crate) struct Arguments {}
+
+pub(crate) async fn run(_: Arguments) -> anyhow::Result<ExitCode> {
+    let target = RelayTarget::from_environment()?;
+    relay(target, tokio::io::stdin(), tokio::io::stdout()).await?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,188 @@
+//! Whoever reads customizations and runs servers of tools, as the loop sees
+//! them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agenthost_agents::ToolRelay;
+use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent, Prepared};
+use agenthost_core::tool_servers::{StartedBy, ToolErrand, ToolEvent};
+use agenthost_core::{Input, Token, TokenPlace};
+use agenthost_customizations::mcp::{
+    GatewayAddress, ToolServers, ToolServersConfig, ToolServersError,
+};
+use agenthost_customizations::{Customizations, Settings, SpecError};
+use agenthost_protocol::common::ErrorInfo;
+use agenthost_protocol::uri::Uri;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+/// Errands that wait to be taken. They are taken at once; so if there are more,
+/// nobody takes any.
+const ERRANDS: usize = 4_096;
+
+/// Events that wait until the loop has time.
+const EVENTS: usize = 256;
+
+/// Where packages are, in the data directory.
+pub(crate) const PACKAGES: &str = "packages";
+
+/// What is read for sessions, and how agents get to the tools of the host.
+#[derive(Debug, Clone, Default)]
+pub struct CustomizationsConfig {
+    /// What a person configured.
+    pub settings: Settings,
+    /// The program that agents start to get to the tools that the host offers;
+    /// without one, they get none.
+    pub relay: Option<RelayProgram>,
+}
+
+/// A program that passes on what agents say to the host: it calls
+/// `agenthost_customizations::mcp::relay`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelayProgram {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+}
+
+/// Reads customizations, and runs servers of tools.
+pub(crate) struct Customizing {
+    errands: mpsc::Sender<CustomizationErrand>,
+    sources: Arc<Customizations>,
+    tools: ToolServers,
+    /// Bring errands there, and events back.
+    carriers: JoinSet<()>,
+}
+
+impl Customizing {
+    /// Starts. What happens goes to the host through its queue of inputs.
+    pub(crate) fn start(
+        settings: Settings,
+        data: &Path,
+        notes: &Path,
+        inputs: &mpsc::Sender<Input>,
+    ) -> Result<Self, ToolServersError> {
+        let (told, mut events) = mpsc::channel::<(Uri, CustomizationEvent)>(EVENTS);
+        let sources = Customizations::new(settings, data.join(PACKAGES), told);
+        let sources = Arc::new(sources);
+        let (told, mut tool_events) = mpsc::channel::<(Uri, ToolEvent)>(EVENTS);
+        let config = ToolServersConfig {
+            notes: Some(notes.to_owned()),
+            ..ToolServersConfig::default()
+        };
+        let tools = ToolServers::new(config, told)?;
+        let (errands, mut waiting) = mpsc::channel(ERRANDS);
+        let mut carriers = JoinSet::new();
+        let reader = Arc::clone(&sources);
+        carriers.spawn(async move {
+            while let Some(errand) = waiting.recv().await {
+                reader.errand(errand).await;
+            }
+        });
+        let to_host = inputs.clone();
+        carriers.spawn(async move {
+            while let Some((session, event)) = events.recv().await {
+                // When the host is gone, nobody wants to know.
+                let told = to_host.send(Input::Customized { session, event }).await;
+                told.unwrap_or_default();
+            }
+        });
+        let to_host = inputs.clone();
+        carriers.spawn(async move {
+            while let Some((session, event)) = tool_events.recv().await {
+                // The same.
+                let told = to_host.send(Input::Tools { session, event }).await;
+                told.unwrap_or_default();
+            }
+        });
+        Ok(Customizing {
+            errands,
+            sources,
+            tools,
+            carriers,
+        })
+    }
+
+    /// How agents get to the tools that the host offers.
+    pub(crate) fn relay(&self, program: &RelayProgram) -> ToolRelay {
+        let gateway: GatewayAddress = self.tools.gateway().clone();
+        ToolRelay::new(
+            program.program.to_string_lossy(),
+            program.arguments.clone(),
+            move |session, chat| gateway.relay_environment(session, chat),
+        )
+    }
+
+    /// Has something found out. Should nobody be there to do that, turns begin
+    /// without.
+    pub(crate) fn customize(&self, errand: CustomizationErrand) -> Option<Input> {
+        let failed = self.errands.try_send(errand).err()?;
+        tracing::error!("nobody reads customizations any more");
+        match failed.into_inner() {
+            CustomizationErrand::Prepare(preparation) => Some(Input::Customized {
+                session: preparation.session,
+                event: CustomizationEvent::Prepared {
+                    chat: preparation.chat,
+                    turn: preparation.turn,
+                    outcome: Box::new(Ok(Prepared::default())),
+                },
+            }),
+            _ => None,
+        }
+    }
+
+    /// Has something done with servers. What must not be started is not, and
+    /// only a person who wants it started is told why.
+    pub(crate) fn tools(&self, errand: ToolErrand) -> Option<Input> {
+        let ToolErrand::Start {
+            session,
+            server,
+            by,
+        } = errand
+        else {
+            self.tools.errand(errand, |_, _| None);
+            return None;
+        };
+        let event = match (self.sources.spec(&session, &server), by) {
+            (Ok(spec), StartedBy::Turn | StartedBy::Person) => {
+                self.tools.start(&session, &server, spec);
+                return None;
+            }
+            (Err(SpecError::NotTrusted(_)), StartedBy::Turn) => ToolEvent::Stopped { server },
+            (Err(error), StartedBy::Turn | StartedBy::Person) => ToolEvent::Failed {
+                server,
+                error: ErrorInfo::new("mcpServerFailed", &error.to_string()),
+            },
+        };
+        Some(Input::Tools { session, event })
+    }
+
+    /// Gives a token to servers, or takes it back.
+    pub(crate) fn token(&self, place: TokenPlace, token: Option<Token>) {
+        self.tools.token(place, token);
+    }
+
+    /// Ends everything.
+    pub(crate) async fn stop(mut self) {
+        self.carriers.shutdown().await;
+        let sources = Arc::into_inner(self.sources);
+        let sources = async {
+            if let Some(sources) = sources {
+                sources.stop().await;
+            }
+        };
+        tokio::join!(sources, self.tools.stop());
+    }
+}
+
+/// The agents that take notice of customizations.
+pub(crate) fn customizable(
+    config: &crate::ServerConfig,
+) -> Option<BTreeSet<agenthost_protocol::ids::ProviderId>> {
+    config.customizations.as_ref()?;
+    let agents = config.agents.iter().filter(|agent| agent.is_customizable());
+    Some(agents.map(|agent| agent.info().provider).collect())
+}
