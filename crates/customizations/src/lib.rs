@@ -9,6 +9,22 @@
 //! no state of the protocol. What a hook or a server runs is told to nobody
 //! (CUS-19). Nothing here runs code of a package that no person allowed to.
 //!
-//! **Where to start.** `mcp` for servers of tools.
+//! **Where to start.** [`parse`] for what files mean, `mcp` for servers of
+//! tools.
 
+mod declarations;
+mod disk;
+pub mod fetch;
+mod front_matter;
+mod hooks;
+mod identity;
 pub mod mcp;
+mod mirror;
+pub mod package;
+pub mod parse;
+mod placeholders;
+mod sources;
+mod turns;
+mod watching;
+
+pub use sources::{ConfiguredPlugin, Origin, Settings, code_key, declared};
