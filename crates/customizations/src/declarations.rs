@@ -8,11 +8,11 @@ use serde_json::Value;
 
 /// A JSON file.
 #[derive(Debug)]
-pub struct Declarations {
+pub(crate) struct Declarations {
     /// Without comments.
     plain: String,
     /// What it says.
-    pub value: Value,
+    pub(crate) value: Value,
 }
 
 impl Declarations {
@@ -21,7 +21,7 @@ impl Declarations {
     /// # Errors
     ///
     /// If it is no JSON; why, in words.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let plain = without_comments(text);
         let value = serde_json::from_str(&plain).map_err(|error| {
             format!(
@@ -34,7 +34,7 @@ impl Declarations {
     }
 
     /// Where the value of a name inside of names stands, with that name.
-    pub fn range(&self, names: &[&str]) -> Option<TextRange> {
+    pub(crate) fn range(&self, names: &[&str]) -> Option<TextRange> {
         let mut scan = Scan {
             bytes: self.plain.as_bytes(),
             at: 0,

@@ -15,7 +15,7 @@ use crate::package::{DEEPEST, LARGEST_FILE, Package, Room, usable_name};
 
 /// What was found at a place.
 #[derive(Debug)]
-pub enum OnDisk {
+pub(crate) enum OnDisk {
     /// Nothing.
     Absent,
     /// Files.
@@ -26,15 +26,15 @@ pub enum OnDisk {
 
 /// Files that were found.
 #[derive(Debug)]
-pub struct Found {
+pub(crate) struct Found {
     /// The files.
-    pub package: Package,
+    pub(crate) package: Package,
     /// All folders that they are in, where these really are.
-    pub folders: Vec<PathBuf>,
+    pub(crate) folders: Vec<PathBuf>,
 }
 
 /// Reads all of a folder.
-pub fn read_folder(root: &Path, boundary: &Path) -> OnDisk {
+pub(crate) fn read_folder(root: &Path, boundary: &Path) -> OnDisk {
     let real = match root.canonicalize() {
         Ok(real) => real,
         Err(error) if gone(&error) => return OnDisk::Absent,
@@ -62,7 +62,7 @@ pub fn read_folder(root: &Path, boundary: &Path) -> OnDisk {
 
 /// Reads some files of a folder, as far as they are there; of a name that ends
 /// with a slash all that is in that folder.
-pub fn read_files(root: &Path, names: &[String], boundary: &Path) -> OnDisk {
+pub(crate) fn read_files(root: &Path, names: &[String], boundary: &Path) -> OnDisk {
     let boundary = match boundary.canonicalize() {
         Ok(boundary) => boundary,
         Err(error) if gone(&error) => return OnDisk::Absent,

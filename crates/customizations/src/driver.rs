@@ -100,11 +100,10 @@ impl Customizations {
         let task = task::Task::new(task::Start {
             settings,
             data,
-            events,
             messages: messages.downgrade(),
             shared: shared.clone(),
         });
-        let task = tokio::spawn(task.run(inbox, stop.clone()));
+        let task = tokio::spawn(task.run(inbox, events, stop.clone()));
         Customizations {
             messages,
             shared,

@@ -11,17 +11,17 @@ const LONGEST: usize = 64 * 1024;
 
 /// A Markdown file taken apart.
 #[derive(Debug, Default, PartialEq)]
-pub struct FrontMatter<'a> {
+pub(crate) struct FrontMatter<'a> {
     /// What stands at the top.
-    pub values: Map<String, Value>,
+    pub(crate) values: Map<String, Value>,
     /// The rest.
-    pub body: &'a str,
+    pub(crate) body: &'a str,
     /// What is wrong with the top.
-    pub problem: Option<String>,
+    pub(crate) problem: Option<String>,
 }
 
 /// Takes a file apart.
-pub fn split(text: &str) -> FrontMatter<'_> {
+pub(crate) fn split(text: &str) -> FrontMatter<'_> {
     let Some((top, body)) = top_of(text) else {
         let problem = opens(text).then(|| "its front matter does not end".to_owned());
         return FrontMatter {

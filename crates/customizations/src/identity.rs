@@ -17,12 +17,12 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
 
 /// A name made of what tells a thing from all others, and of nothing that
 /// changes when it is read again.
-pub fn id_of(kind: &str, parts: &[&str]) -> CustomizationId {
+pub(crate) fn id_of(kind: &str, parts: &[&str]) -> CustomizationId {
     CustomizationId::from(format!("{kind}-{}", digest_of(parts)))
 }
 
 /// A short digest of several texts.
-pub fn digest_of(parts: &[&str]) -> String {
+pub(crate) fn digest_of(parts: &[&str]) -> String {
     let mut all = Sha256::new();
     for part in parts {
         // The length keeps neighbours apart.
@@ -34,7 +34,7 @@ pub fn digest_of(parts: &[&str]) -> String {
 }
 
 /// The address of a file inside of a folder.
-pub fn uri_inside(folder: &Uri, path: &str) -> Uri {
+pub(crate) fn uri_inside(folder: &Uri, path: &str) -> Uri {
     let folder = folder.as_str().trim_end_matches('/');
     let path = utf8_percent_encode(path, ESCAPED);
     Uri::from(format!("{folder}/{path}"))

@@ -8,17 +8,17 @@ use crate::parse::{Declared, DeclaredWay};
 
 /// What names in values stand for.
 #[derive(Clone)]
-pub struct Names<'a> {
+pub(crate) struct Names<'a> {
     /// Where the files of the package are.
-    pub package: Option<&'a Path>,
+    pub(crate) package: Option<&'a Path>,
     /// Where the package may keep something.
-    pub data: Option<PathBuf>,
+    pub(crate) data: Option<PathBuf>,
     /// The folder that the session works in.
-    pub workspace: Option<&'a Path>,
+    pub(crate) workspace: Option<&'a Path>,
     /// The user's folder.
-    pub home: Option<&'a Path>,
+    pub(crate) home: Option<&'a Path>,
     /// The environment.
-    pub environment: &'a BTreeMap<String, String>,
+    pub(crate) environment: &'a BTreeMap<String, String>,
 }
 
 /// A name that stands for nothing.
@@ -27,7 +27,7 @@ pub struct Names<'a> {
 pub struct NotSet(pub String);
 
 /// Whether a value has names that mean the environment of the host.
-pub fn uses_environment(text: &str) -> bool {
+pub(crate) fn uses_environment(text: &str) -> bool {
     pieces(text).any(|piece| match piece {
         Piece::Name(name) => !OWN_NAMES.contains(&bare(name).0),
         Piece::Text(_) => false,
@@ -51,7 +51,7 @@ impl Names<'_> {
     /// # Errors
     ///
     /// The first name that stands for nothing.
-    pub fn resolve(&self, text: &str) -> Result<String, NotSet> {
+    pub(crate) fn resolve(&self, text: &str) -> Result<String, NotSet> {
         let mut resolved = String::with_capacity(text.len());
         for piece in pieces(text) {
             match piece {
@@ -82,7 +82,7 @@ impl Names<'_> {
     /// # Errors
     ///
     /// The first name that stands for nothing.
-    pub fn server(&self, declared: &Declared) -> Result<McpSpec, NotSet> {
+    pub(crate) fn server(&self, declared: &Declared) -> Result<McpSpec, NotSet> {
         let pairs = |pairs: &[(String, String)]| {
             let pairs = pairs.iter();
             pairs
@@ -121,7 +121,7 @@ impl Names<'_> {
     }
 
     /// What programs of a package find in their environment.
-    pub fn own_environment(&self) -> Vec<(String, String)> {
+    pub(crate) fn own_environment(&self) -> Vec<(String, String)> {
         OWN_NAMES
             .iter()
             .filter(|name| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
@@ -130,7 +130,7 @@ impl Names<'_> {
     }
 
     /// A folder that a declaration names.
-    pub fn directory(&self, named: &str) -> Option<PathBuf> {
+    pub(crate) fn directory(&self, named: &str) -> Option<PathBuf> {
         match (named.strip_prefix("~/"), self.home) {
             (Some(rest), Some(home)) => Some(home.join(rest)),
             _ if Path::new(named).is_absolute() => Some(PathBuf::from(named)),

@@ -28,7 +28,6 @@ use crate::watching::Watching;
 pub(super) struct Start {
     pub(super) settings: Settings,
     pub(super) data: PathBuf,
-    pub(super) events: Events,
     pub(super) messages: mpsc::WeakSender<Message>,
     pub(super) shared: Arc<Shared>,
 }
@@ -46,7 +45,6 @@ pub(super) struct Task {
     pub(super) outbox: Outbox,
     pub(super) work: JoinSet<Done>,
     pub(super) watching: Arc<Watching>,
-    events: Events,
 }
 
 /// Which package of which client.
@@ -125,11 +123,16 @@ impl Task {
             outbox: Outbox::default(),
             work,
             watching: Arc::new(watching),
-            events: start.events,
         }
     }
 
-    pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<Message>, stop: CancellationToken) {
+    /// Runs until it is told to stop, or nobody listens any more.
+    pub(super) async fn run(
+        mut self,
+        mut inbox: mpsc::Receiver<Message>,
+        events: Events,
+        stop: CancellationToken,
+    ) {
         loop {
             let deadline = self.next_deadline();
             let wait = async {
@@ -140,7 +143,7 @@ impl Task {
             };
             tokio::select! {
                 () = stop.cancelled() => break,
-                permit = self.events.reserve(), if !self.outbox.is_empty() => {
+                permit = events.reserve(), if !self.outbox.is_empty() => {
                     // Whoever listened is gone: so is the host.
                     let Ok(permit) = permit else { break };
                     if let Some(event) = self.outbox.take() {
