@@ -9,6 +9,25 @@
 //! no state of the protocol. What a hook or a server runs is told to nobody
 //! (CUS-19). Nothing here runs code of a package that no person allowed to.
 //!
-//! **Where to start.** `mcp` for servers of tools.
+//! **Where to start.** [`Customizations`] for what the host wants to know,
+//! [`parse`] for what files mean, `mcp` for servers of tools.
 
+mod declarations;
+mod disk;
+mod driver;
+pub mod fetch;
+mod front_matter;
+mod hooks;
+mod identity;
 pub mod mcp;
+mod mirror;
+pub mod package;
+pub mod parse;
+mod placeholders;
+mod sources;
+mod turns;
+mod watching;
+
+pub use driver::{Customizations, Events, SpecError, Untrusted};
+pub use placeholders::NotSet;
+pub use sources::{ConfiguredPlugin, Origin, Settings, code_key, declared};

@@ -16,6 +16,7 @@ mod event;
 mod generator;
 pub mod json;
 pub mod model;
+pub mod packages;
 mod scripted_agent;
 
 pub use event::{Place, event};

@@ -1,1 +1,20 @@
 //! Tests of customizations.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod clients;
+mod disk;
+mod fetching;
+mod folders;
+mod generated;
+mod hooks;
+mod host;
+mod parsing;
+mod render;
+mod turns;

@@ -1,0 +1,249 @@
+//! JSON as people write it, and where in it something stands.
+//!
+//! Comments and commas at the end of lists are fine. They are replaced by
+//! spaces first, so that places stay what they were.
+
+use agenthost_protocol::common::{TextPosition, TextRange};
+use serde_json::Value;
+
+/// A JSON file.
+#[derive(Debug)]
+pub(crate) struct Declarations {
+    /// Without comments.
+    plain: String,
+    /// What it says.
+    pub(crate) value: Value,
+}
+
+impl Declarations {
+    /// Reads it.
+    ///
+    /// # Errors
+    ///
+    /// If it is no JSON; why, in words.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let plain = without_comments(text);
+        let value = serde_json::from_str(&plain).map_err(|error| {
+            format!(
+                "it is not JSON: line {}, column {}",
+                error.line(),
+                error.column()
+            )
+        })?;
+        Ok(Declarations { plain, value })
+    }
+
+    /// Where the value of a name inside of names stands, with that name.
+    pub(crate) fn range(&self, names: &[&str]) -> Option<TextRange> {
+        let mut scan = Scan {
+            bytes: self.plain.as_bytes(),
+            at: 0,
+        };
+        let (start, end) = scan.find(names)?;
+        Some(TextRange {
+            start: position(&self.plain, start),
+            end: position(&self.plain, end),
+        })
+    }
+}
+
+/// Comments and trailing commas become spaces.
+fn without_comments(text: &str) -> String {
+    let mut plain: Vec<u8> = Vec::with_capacity(text.len());
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    let mut comma = None;
+    while let Some(&byte) = bytes.get(at) {
+        let next = bytes.get(at + 1).copied();
+        let end = match (byte, next) {
+            (b'"', _) => string_end(bytes, at),
+            (b'/', Some(b'/')) => find(bytes, at, b"\n"),
+            (b'/', Some(b'*')) => find(bytes, at + 2, b"*/").saturating_add(2),
+            _ => at + 1,
+        }
+        .min(bytes.len());
+        let piece = bytes.get(at..end).unwrap_or_default();
+        match byte {
+            b'/' if end > at + 1 => {
+                plain.extend(piece.iter().map(|byte| match byte {
+                    b'\n' => b'\n',
+                    _ => b' ',
+                }));
+            }
+            b'}' | b']' => {
+                if let Some(place) = comma.take().and_then(|place: usize| plain.get_mut(place)) {
+                    *place = b' ';
+                }
+                plain.push(byte);
+            }
+            b',' => {
+                comma = Some(plain.len());
+                plain.push(byte);
+            }
+            _ => {
+                if !byte.is_ascii_whitespace() {
+                    comma = None;
+                }
+                plain.extend_from_slice(piece);
+            }
+        }
+        at = end;
+    }
+    // Only whole characters were replaced, each byte by one.
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+/// The end of a string that begins at a place.
+fn string_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn find(bytes: &[u8], start: usize, what: &[u8]) -> usize {
+    bytes
+        .get(start..)
+        .and_then(|rest| rest.windows(what.len()).position(|window| window == what))
+        .map_or(bytes.len(), |offset| start + offset)
+}
+
+/// Lines and UTF-16 units, counted from zero.
+fn position(text: &str, at: usize) -> TextPosition {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    TextPosition {
+        line: before.matches('\n').count() as u64,
+        character: line.encode_utf16().count() as u64,
+    }
+}
+
+/// Goes through JSON that is known to be valid.
+struct Scan<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Scan<'_> {
+    /// The last member of that name, as the reader of values has it.
+    fn find(&mut self, names: &[&str]) -> Option<(usize, usize)> {
+        let (wanted, deeper) = names.split_first()?;
+        self.space();
+        if self.bytes.get(self.at) != Some(&b'{') {
+            return None;
+        }
+        self.at += 1;
+        let mut found = None;
+        loop {
+            self.space();
+            match self.bytes.get(self.at)? {
+                b'}' => return found,
+                b',' => self.at += 1,
+                b'"' => {
+                    let start = self.at;
+                    let key_end = string_end(self.bytes, start);
+                    let key = self.bytes.get(start..key_end)?;
+                    let key: Option<String> = serde_json::from_slice(key).ok();
+                    self.at = key_end;
+                    self.space();
+                    // The colon.
+                    self.at += 1;
+                    self.space();
+                    let value = self.at;
+                    self.skip();
+                    if key.as_deref() == Some(wanted) {
+                        found = match deeper {
+                            [] => Some((start, self.at)),
+                            _ => Scan {
+                                bytes: self.bytes,
+                                at: value,
+                            }
+                            .find(deeper),
+                        };
+                    }
+                }
+                _ => return found,
+            }
+        }
+    }
+
+    fn space(&mut self) {
+        while self.bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {
+            self.at += 1;
+        }
+    }
+
+    /// Goes behind a value.
+    fn skip(&mut self) {
+        let mut depth = 0_usize;
+        while let Some(byte) = self.bytes.get(self.at) {
+            match byte {
+                b'"' => {
+                    self.at = string_end(self.bytes, self.at);
+                    if depth == 0 {
+                        return;
+                    }
+                    continue;
+                }
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' if depth == 0 => return,
+                b'}' | b']' => {
+                    depth -= 1;
+                    if depth == 0 {
+                        self.at += 1;
+                        return;
+                    }
+                }
+                b',' if depth == 0 => return,
+                byte if depth == 0 && byte.is_ascii_whitespace() => return,
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_and_commas_are_fine() {
+        let text = "{ // a comment\n \"a\": [1, 2, /* x */ ],\n \"b\": \"http://x, }\",\n}\n";
+        let found = Declarations::parse(text).unwrap();
+        assert_eq!(
+            found.value,
+            serde_json::json!({"a": [1, 2], "b": "http://x, }"})
+        );
+        assert_eq!(found.plain.len(), text.len());
+    }
+
+    #[test]
+    fn places_are_told() {
+        let text = "{\n  \"ä\": 1, \"mcpServers\": {\n    \"x\": {\"command\": \"y\"},\n    \"z\": null\n  }\n}";
+        let found = Declarations::parse(text).unwrap();
+        let place = |names: &[&str]| {
+            let range = found.range(names)?;
+            let (start, end) = (range.start, range.end);
+            Some([start.line, start.character, end.line, end.character])
+        };
+        assert_eq!(place(&["mcpServers", "x"]), Some([2, 4, 2, 25]));
+        assert_eq!(place(&["mcpServers", "z"]), Some([3, 4, 3, 13]));
+        assert_eq!(place(&["mcpServers"]), Some([1, 10, 4, 3]));
+        assert_eq!(place(&["ä"]), Some([1, 2, 1, 8]));
+        assert_eq!(place(&["mcpServers", "y"]), None);
+        assert_eq!(place(&["ä", "y"]), None);
+    }
+
+    #[test]
+    fn what_is_cut_off_is_no_json() {
+        for text in ["", "{", "{\"a", "{\"a\\", "/*", "//", "[1,", "{\"a\": /* }"] {
+            assert!(Declarations::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Does what the host wants to know about customizations.
+//!
+//! One task owns everything and waits for nothing but messages: files are
+//! read, packages written and hooks run beside it, and what comes of that is a
+//! message, too. A container is read once for all sessions that have it.
+
+mod clients;
+mod outbox;
+mod preparing;
+mod publish;
+mod shelf;
+mod task;
+mod walk;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent};
+use agenthost_protocol::ids::CustomizationId;
+use agenthost_protocol::uri::Uri;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::mcp::McpSpec;
+use crate::placeholders::NotSet;
+use crate::sources::Settings;
+
+/// Messages that wait. If there are more, whoever has the next one waits; the
+/// task never waits for anybody, so that is short.
+const WAITING: usize = 256;
+
+/// Where what is told goes to: the session, and what.
+pub type Events = mpsc::Sender<(Uri, CustomizationEvent)>;
+
+/// Customizations of all sessions.
+#[derive(Debug)]
+pub struct Customizations {
+    messages: mpsc::Sender<Message>,
+    shared: Arc<Shared>,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+/// Why a server can't be started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// The session has no such server.
+    #[error("the session has no such server")]
+    Unknown,
+    /// It is code that no person allowed.
+    #[error("it was not allowed yet: run `agenthost customizations allow {0}`")]
+    NotTrusted(String),
+    /// A name in its declaration stands for nothing.
+    #[error(transparent)]
+    NotSet(#[from] NotSet),
+}
+
+/// Code that no person allowed yet.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Untrusted {
+    /// The container's name.
+    pub name: String,
+    /// The container's address.
+    pub uri: Uri,
+    /// What has to be allowed.
+    pub key: String,
+}
+
+/// What can be asked without waiting.
+#[derive(Debug, Default)]
+struct Shared {
+    specs: Mutex<BTreeMap<Uri, BTreeMap<CustomizationId, Result<McpSpec, SpecError>>>>,
+    untrusted: Mutex<BTreeSet<Untrusted>>,
+    reads: AtomicU64,
+}
+
+/// What the task is told.
+#[derive(Debug)]
+enum Message {
+    Errand(CustomizationErrand),
+    /// Containers whose files have changed.
+    Touched(BTreeSet<String>),
+    /// Code that is allowed from now on: all of it.
+    Trust(BTreeSet<String>),
+}
+
+impl Customizations {
+    /// Starts, with a folder to keep packages in. What is told goes to
+    /// `events`; while these are not taken, what is told about one container
+    /// twice is told once.
+    ///
+    /// Has to be called inside of a runtime.
+    pub fn new(settings: Settings, data: PathBuf, events: Events) -> Self {
+        let (messages, inbox) = mpsc::channel(WAITING);
+        let shared = Arc::new(Shared::default());
+        let stop = CancellationToken::new();
+        let task = task::Task::new(task::Start {
+            settings,
+            data,
+            messages: messages.downgrade(),
+            shared: shared.clone(),
+        });
+        let task = tokio::spawn(task.run(inbox, events, stop.clone()));
+        Customizations {
+            messages,
+            shared,
+            stop,
+            task,
+        }
+    }
+
+    /// Does what is wanted, and tells of it.
+    pub async fn errand(&self, errand: CustomizationErrand) {
+        self.send(Message::Errand(errand)).await;
+    }
+
+    /// Says which code is allowed from now on: all of it, as
+    /// [`code_key`](crate::code_key) names it.
+    pub async fn trust(&self, keys: BTreeSet<String>) {
+        self.send(Message::Trust(keys)).await;
+    }
+
+    /// How a server of a session is reached.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or it must not or can't be started.
+    pub fn spec(&self, session: &Uri, server: &CustomizationId) -> Result<McpSpec, SpecError> {
+        let specs = self.shared.specs.lock();
+        let specs = specs.unwrap_or_else(PoisonError::into_inner);
+        let spec = specs.get(session).and_then(|specs| specs.get(server));
+        spec.cloned().unwrap_or(Err(SpecError::Unknown))
+    }
+
+    /// Code of sessions that no person allowed yet.
+    pub fn untrusted(&self) -> Vec<Untrusted> {
+        let untrusted = self.shared.untrusted.lock();
+        let untrusted = untrusted.unwrap_or_else(PoisonError::into_inner);
+        untrusted.iter().cloned().collect()
+    }
+
+    /// How many containers were read so far.
+    pub fn reads(&self) -> u64 {
+        self.shared.reads.load(Ordering::Relaxed)
+    }
+
+    /// Ends everything: hooks that run are killed, nothing more is told.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        if let Err(error) = self.task.await {
+            tracing::warn!(%error, "customizations ended badly");
+        }
+    }
+
+    async fn send(&self, message: Message) {
+        // It only ends when it is told to, and then nobody needs to know.
+        self.messages.send(message).await.unwrap_or_default();
+    }
+}

@@ -1,0 +1,233 @@
+//! Turns that are about to begin, and hooks.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agenthost_core::customizing::{CustomizationEvent, Preparation, Prepared};
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::uri::Uri;
+use tokio::time::Instant;
+
+use super::publish::trusted;
+use super::task::{Done as TaskDone, Session, Task};
+use crate::hooks::{Occasion, Outcome, ReadyHook, run};
+use crate::parse::Detail;
+use crate::turns::View;
+
+/// How long a turn waits for what is still being read.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A turn that can begin, or must not.
+pub(super) struct Done {
+    session: Uri,
+    chat: Uri,
+    turn: TurnId,
+    outcome: Box<Result<Prepared, String>>,
+}
+
+impl Task {
+    /// A turn is about to begin.
+    pub(super) fn prepare(&mut self, preparation: Box<Preparation>) {
+        match self.sessions.get_mut(&preparation.session) {
+            Some(session) => {
+                let until = Instant::now() + PATIENCE;
+                session.waiting.push((preparation, until));
+                self.prepare_waiting(Instant::now());
+            }
+            // Nobody asked what it has: then it needs nothing.
+            None => self.prepared(Done {
+                session: preparation.session.clone(),
+                chat: preparation.chat.clone(),
+                turn: preparation.turn.clone(),
+                outcome: Box::new(Ok(Prepared::default())),
+            }),
+        }
+    }
+
+    /// Goes on with turns for which all is read, or that waited long enough.
+    pub(super) fn prepare_waiting(&mut self, now: Instant) {
+        let mut ready = Vec::new();
+        let known: Vec<Uri> = self.sessions.keys().cloned().collect();
+        for uri in known {
+            let all_read = self.sessions.get(&uri).is_some_and(|it| self.is_read(it));
+            if let Some(session) = self.sessions.get_mut(&uri) {
+                let waiting = std::mem::take(&mut session.waiting);
+                for (preparation, until) in waiting {
+                    match all_read || until <= now {
+                        true => ready.push(preparation),
+                        false => session.waiting.push((preparation, until)),
+                    }
+                }
+            }
+        }
+        for preparation in ready {
+            self.begin(preparation);
+        }
+    }
+
+    /// A turn can begin, or must not.
+    pub(super) fn prepared(&mut self, done: Done) {
+        if let Some(session) = self.sessions.get_mut(&done.session) {
+            let turn = (done.chat.clone(), done.turn.clone());
+            session.preparing.remove(&turn);
+        }
+        let event = CustomizationEvent::Prepared {
+            chat: done.chat,
+            turn: done.turn,
+            outcome: done.outcome,
+        };
+        self.tell(&done.session, event);
+    }
+
+    /// A turn is over, perhaps before it has begun.
+    pub(super) fn turn_ended(&mut self, session: &Uri, chat: Uri, turn: TurnId) {
+        let Some(known) = self.sessions.get_mut(session) else {
+            return;
+        };
+        known
+            .waiting
+            .retain(|(preparation, _)| (&preparation.chat, &preparation.turn) != (&chat, &turn));
+        if let Some(preparing) = known.preparing.remove(&(chat, turn)) {
+            preparing.abort();
+        }
+        if known.begun {
+            self.run_beside(session, Occasion::stop);
+        }
+    }
+
+    /// A session is over.
+    pub(super) fn session_ended(&mut self, session: &Uri) {
+        let Some(known) = self.sessions.get_mut(session) else {
+            return;
+        };
+        known.waiting.clear();
+        for preparing in std::mem::take(&mut known.preparing).into_values() {
+            preparing.abort();
+        }
+        if known.begun {
+            self.run_beside(session, Occasion::session_end);
+        }
+    }
+
+    /// Whether all is known that a session has.
+    fn is_read(&self, session: &Session) -> bool {
+        let mut shelves = session.shelves.iter();
+        let mut packages = session.packages.iter();
+        session.told.is_some()
+            && shelves.all(|key| {
+                let shelf = self.shelves.get(key);
+                shelf.is_none_or(|shelf| shelf.parsed.is_some())
+            })
+            && packages.all(|(key, _)| {
+                let package = self.packages.get(key);
+                package.is_none_or(super::clients::ClientPackage::is_known)
+            })
+    }
+
+    fn begin(&mut self, preparation: Box<Preparation>) {
+        let Some(view) = self.view(&preparation.session) else {
+            return;
+        };
+        let hooks = self.ready_hooks(&view);
+        let directory = directory_of(&view);
+        let name = preparation.session.as_str().to_owned();
+        let Some(session) = self.sessions.get_mut(&preparation.session) else {
+            return;
+        };
+        let mut occasions = Vec::new();
+        if !session.begun {
+            session.begun = true;
+            occasions.push(Occasion::session_start(&name, &directory));
+        }
+        occasions.push(Occasion::prompt(&name, &directory, &preparation.text));
+        let environment = self.settings.environment.clone();
+        let turn = (preparation.chat.clone(), preparation.turn.clone());
+        let handle = self.work.spawn(async move {
+            let outcome = match view.prepare(&preparation) {
+                Ok(prepared) => with_hooks(prepared, &hooks, &occasions, &environment).await,
+                Err(why) => Err(why),
+            };
+            TaskDone::Prepared(Box::new(Done {
+                session: preparation.session,
+                chat: preparation.chat,
+                turn: preparation.turn,
+                outcome: Box::new(outcome),
+            }))
+        });
+        session.preparing.insert(turn, handle);
+    }
+
+    /// Runs hooks that nothing waits for.
+    fn run_beside(&mut self, session: &Uri, occasion: fn(&str, &Path) -> Occasion) {
+        let Some(view) = self.view(session) else {
+            return;
+        };
+        let hooks = self.ready_hooks(&view);
+        let occasion = occasion(session.as_str(), &directory_of(&view));
+        let environment = self.settings.environment.clone();
+        self.work.spawn(async move {
+            run(&hooks, &occasion, &environment).await;
+            TaskDone::Nothing
+        });
+    }
+
+    /// Hooks that are on, of containers whose code may run.
+    fn ready_hooks(&self, view: &View) -> Vec<ReadyHook> {
+        let workspace = view.directories.first().map(PathBuf::as_path);
+        let directory = directory_of(view);
+        let mut ready = Vec::new();
+        for effective in view.effective() {
+            let Detail::Hooks(hooks) = &effective.item.detail else {
+                continue;
+            };
+            let container = view.containers.iter();
+            let container = container
+                .filter(|container| container.definition.id == effective.definition.id)
+                .find(|it| trusted(&self.settings, &it.definition, &it.parsed));
+            if container.is_none() {
+                continue;
+            }
+            let names = effective
+                .definition
+                .names(&self.settings, &self.data, workspace);
+            for hook in hooks {
+                let mut environment = names.own_environment();
+                environment.extend(hook.environment.iter().cloned());
+                let own = hook.directory.as_deref();
+                ready.push(ReadyHook {
+                    hook: hook.clone(),
+                    environment,
+                    directory: own.map_or(directory.clone(), |own| directory.join(own)),
+                });
+            }
+        }
+        ready
+    }
+}
+
+/// Adds what hooks have to say; one of them may refuse.
+async fn with_hooks(
+    prepared: Prepared,
+    hooks: &[ReadyHook],
+    occasions: &[Occasion],
+    environment: &BTreeMap<String, String>,
+) -> Result<Prepared, String> {
+    let mut all = Vec::new();
+    for occasion in occasions {
+        let said: Outcome = run(hooks, occasion, environment).await;
+        if let Some(refusal) = said.refusal {
+            return Err(refusal);
+        }
+        all.extend(Some(said.context).filter(|context| !context.is_empty()));
+    }
+    Ok(Prepared {
+        context: (!all.is_empty()).then(|| all.join("\n\n")),
+        ..prepared
+    })
+}
+
+fn directory_of(view: &View) -> PathBuf {
+    let first = view.directories.first().or(view.home.as_ref());
+    first.cloned().unwrap_or_else(|| PathBuf::from("/"))
+}

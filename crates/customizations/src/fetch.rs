@@ -1,0 +1,203 @@
+//! Packages from elsewhere: fetched when a person asks for it, never by itself.
+
+mod archive;
+mod download;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agenthost_protocol::uri::Uri;
+
+use crate::identity::digest_of;
+
+/// How long fetching may take.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Most bytes of an archive.
+const LARGEST_ARCHIVE: u64 = 64 * 1024 * 1024;
+
+/// Where a package comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PluginSource {
+    /// A folder on this machine.
+    Path(PathBuf),
+    /// A repository of git.
+    Git {
+        /// Its address.
+        url: String,
+        /// A branch, tag or commit; its default branch if there is none.
+        reference: Option<String>,
+    },
+    /// An archive: zip, or tar with gzip.
+    Archive(ArchivePlace),
+}
+
+/// Where an archive is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArchivePlace {
+    /// On this machine.
+    Path(PathBuf),
+    /// At an `https:` address.
+    Url(String),
+}
+
+/// Why a package could not be fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// A folder is there already.
+    #[error("a plugin in a folder is not fetched")]
+    Nothing,
+    /// An address that can't be used.
+    #[error("`{0}` is not an address that plugins are fetched from: https, or ssh for git")]
+    Address(String),
+    /// A program could not be run, or failed.
+    #[error("run `{program}`: {problem}")]
+    Program {
+        /// The program.
+        program: &'static str,
+        /// What it said, or what happened to it.
+        problem: String,
+    },
+    /// An archive is broken, or has something in it that it should not have.
+    #[error("unpack the archive: {0}")]
+    Archive(String),
+    /// Something about files.
+    #[error("{doing} `{path}`: {error}")]
+    File {
+        /// What was tried.
+        doing: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What happened.
+        error: std::io::Error,
+    },
+}
+
+impl PluginSource {
+    /// Where its files are, or would be.
+    pub fn folder(&self, data: &Path) -> PathBuf {
+        match self {
+            PluginSource::Path(path) => path.clone(),
+            PluginSource::Git { .. } | PluginSource::Archive(_) => {
+                let digest = digest_of(&[&self.address()]);
+                data.join("plugins/fetched").join(digest)
+            }
+        }
+    }
+
+    /// What it is called until it says so itself.
+    pub fn name(&self) -> String {
+        let address = match self {
+            PluginSource::Git { url, .. } => url.clone(),
+            PluginSource::Path(_) | PluginSource::Archive(_) => self.address(),
+        };
+        let last = address.trim_end_matches('/').rsplit(['/', ':']).next();
+        let last = last.unwrap_or_default();
+        let endings = [".git", ".zip", ".tgz", ".tar.gz"];
+        let name = endings.iter().find_map(|ending| last.strip_suffix(ending));
+        name.unwrap_or(last).to_owned()
+    }
+
+    /// Its address, unless that is where its files are.
+    pub(crate) fn uri(&self) -> Option<Uri> {
+        match self {
+            PluginSource::Path(_) => None,
+            PluginSource::Git { .. } | PluginSource::Archive(_) => {
+                Some(Uri::from(self.address()))
+            }
+        }
+    }
+
+    /// What is wrong if its files are not there.
+    pub(crate) fn when_absent(&self) -> String {
+        match self {
+            PluginSource::Path(path) => format!("there is no folder `{}`", path.display()),
+            PluginSource::Git { .. } | PluginSource::Archive(_) => format!(
+                "it was not fetched yet: run `agenthost customizations fetch {}`",
+                self.name()
+            ),
+        }
+    }
+
+    fn address(&self) -> String {
+        match self {
+            PluginSource::Path(path) | PluginSource::Archive(ArchivePlace::Path(path)) => {
+                path.to_string_lossy().into_owned()
+            }
+            PluginSource::Git { url, reference } => match reference {
+                Some(reference) => format!("{url}#{reference}"),
+                None => url.clone(),
+            },
+            PluginSource::Archive(ArchivePlace::Url(url)) => url.clone(),
+        }
+    }
+}
+
+/// Fetches a package, or fetches it again. What was there is replaced at once
+/// when all has gone well, and stays if not. Waits for the network.
+///
+/// # Errors
+///
+/// If it can't be fetched; what was there is still there then.
+pub fn fetch(source: &PluginSource, data: &Path) -> Result<PathBuf, FetchError> {
+    let target = source.folder(data);
+    let home = target.parent().unwrap_or(data);
+    std::fs::create_dir_all(home).map_err(file("make", home))?;
+    let fresh = home.join(format!(
+        "{}.new-{}",
+        target.file_name().unwrap_or_default().to_string_lossy(),
+        std::process::id()
+    ));
+    remove(&fresh)?;
+    let outcome = bring(source, &fresh).and_then(|()| replace(&fresh, &target));
+    if outcome.is_err() {
+        // What failed is told; what is left of it is of no use.
+        remove(&fresh).unwrap_or_default();
+    }
+    outcome.map(|()| target)
+}
+
+fn bring(source: &PluginSource, fresh: &Path) -> Result<(), FetchError> {
+    match source {
+        PluginSource::Path(_) => Err(FetchError::Nothing),
+        PluginSource::Git { url, reference } => download::clone(url, reference.as_deref(), fresh),
+        PluginSource::Archive(ArchivePlace::Path(path)) => archive::unpack(path, fresh),
+        PluginSource::Archive(ArchivePlace::Url(url)) => {
+            let file = fresh.with_extension("archive");
+            let outcome =
+                download::download(url, &file).and_then(|()| archive::unpack(&file, fresh));
+            // It may not have come that far.
+            std::fs::remove_file(&file).unwrap_or_default();
+            outcome
+        }
+    }
+}
+
+fn replace(fresh: &Path, target: &Path) -> Result<(), FetchError> {
+    let old = fresh.with_extension("old");
+    remove(&old)?;
+    match std::fs::rename(target, &old) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(file("move", target)(error)),
+    }
+    if let Err(error) = std::fs::rename(fresh, target) {
+        // What was there comes back.
+        std::fs::rename(&old, target).unwrap_or_default();
+        return Err(file("move", fresh)(error));
+    }
+    remove(&old)
+}
+
+fn remove(folder: &Path) -> Result<(), FetchError> {
+    match std::fs::remove_dir_all(folder) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(file("remove", folder)(error)),
+    }
+}
+
+fn file(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> FetchError {
+    let path = path.to_owned();
+    move |error| FetchError::File { doing, path, error }
+}

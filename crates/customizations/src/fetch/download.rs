@@ -1,0 +1,146 @@
+//! Git and curl, as child processes that see nothing of the user's settings
+//! but how to get through a proxy and with which key.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use super::{FetchError, LARGEST_ARCHIVE, PATIENCE};
+
+/// What the programs may know of the environment.
+const VARIABLES: &[&str] = &[
+    "PATH",
+    "HOME",
+    "SSH_AUTH_SOCK",
+    "http_proxy",
+    "https_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
+
+/// Most bytes of what a program says is wrong.
+const COMPLAINT: u64 = 4 * 1024;
+
+/// Clones a repository, without its history.
+pub(super) fn clone(url: &str, reference: Option<&str>, into: &Path) -> Result<(), FetchError> {
+    let known = ["https://", "ssh://", "git@", "file:///"];
+    let reference_is_plain = reference.is_none_or(|reference| !reference.starts_with('-'));
+    if !known.iter().any(|start| url.starts_with(start)) || !reference_is_plain {
+        return Err(FetchError::Address(short(url)));
+    }
+    git(Path::new("/"), |git| {
+        git.args(["init", "--quiet", "--"]).arg(into)
+    })?;
+    git(into, |git| {
+        let reference = reference.unwrap_or("HEAD");
+        git.args(["fetch", "--quiet", "--depth", "1", "--no-tags", "--"])
+            .args([url, reference])
+    })?;
+    git(into, |git| {
+        git.args(["checkout", "--quiet", "--detach", "FETCH_HEAD"])
+    })
+}
+
+/// Downloads a file.
+pub(super) fn download(url: &str, into: &Path) -> Result<(), FetchError> {
+    if !url.starts_with("https://") {
+        return Err(FetchError::Address(short(url)));
+    }
+    let mut curl = Command::new("curl");
+    curl.args(["--disable", "--silent", "--show-error", "--fail"])
+        .args(["--location", "--proto", "=https", "--max-redirs", "5"])
+        .args(["--max-filesize", &LARGEST_ARCHIVE.to_string()])
+        .arg("--output")
+        .arg(into)
+        .arg("--")
+        .arg(url);
+    run("curl", curl)
+}
+
+fn git(
+    directory: &Path,
+    arguments: impl FnOnce(&mut Command) -> &mut Command,
+) -> Result<(), FetchError> {
+    let mut git = Command::new("git");
+    git.current_dir(directory)
+        .args(["-c", "core.hooksPath=/dev/null"])
+        .args(["-c", "core.fsmonitor=false"])
+        .args(["-c", "protocol.ext.allow=never"])
+        .args(["-c", "submodule.recurse=false"])
+        .args(["-c", "core.symlinks=true"]);
+    arguments(&mut git);
+    git.env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_ASKPASS", "true")
+        .env("GIT_SSH_COMMAND", "ssh -oBatchMode=yes");
+    run("git", git)
+}
+
+/// Runs a program in a process group of its own, as long as there is patience.
+fn run(program: &'static str, mut command: Command) -> Result<(), FetchError> {
+    let failed = |problem: String| FetchError::Program { program, problem };
+    let own: Vec<_> = command
+        .get_envs()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+        .collect();
+    command.env_clear();
+    for name in VARIABLES {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    let mut child = command
+        .envs(own)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .map_err(|error| failed(error.to_string()))?;
+    let stderr = child.stderr.take();
+    let (done, waits) = channel();
+    // It ends when the program does, or when its group is killed.
+    let listener = std::thread::spawn(move || {
+        let mut said = Vec::new();
+        if let Some(mut stderr) = stderr {
+            // What can't be read is not quoted.
+            let mut beginning = (&mut stderr).take(COMPLAINT);
+            beginning.read_to_end(&mut said).unwrap_or_default();
+            std::io::copy(&mut stderr, &mut std::io::sink()).unwrap_or_default();
+        }
+        // Nobody waits any more if it took too long.
+        done.send(()).unwrap_or_default();
+        said
+    });
+    let in_time = waits.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout);
+    if !in_time {
+        let group = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
+        // It may have ended just now.
+        killpg(group, Signal::SIGKILL).unwrap_or_default();
+    }
+    let status = child.wait().map_err(|error| failed(error.to_string()))?;
+    let said = listener.join().unwrap_or_default();
+    match (in_time, status.success()) {
+        (true, true) => Ok(()),
+        (false, _) => Err(failed("it took too long".to_owned())),
+        (true, false) => {
+            let said = String::from_utf8_lossy(&said);
+            let line = said.lines().rfind(|line| !line.trim().is_empty());
+            Err(failed(short(line.unwrap_or("it failed"))))
+        }
+    }
+}
+
+fn short(text: &str) -> String {
+    text.trim().chars().take(200).collect()
+}

@@ -1,0 +1,61 @@
+//! Names that stay the same, and addresses of files inside of something.
+
+use agenthost_protocol::ids::CustomizationId;
+use agenthost_protocol::uri::Uri;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use sha2::{Digest, Sha256};
+
+use crate::package::hex;
+
+/// What does not stand for itself in a path.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
+/// A name made of what tells a thing from all others, and of nothing that
+/// changes when it is read again.
+pub(crate) fn id_of(kind: &str, parts: &[&str]) -> CustomizationId {
+    CustomizationId::from(format!("{kind}-{}", digest_of(parts)))
+}
+
+/// A short digest of several texts.
+pub(crate) fn digest_of(parts: &[&str]) -> String {
+    let mut all = Sha256::new();
+    for part in parts {
+        // The length keeps neighbours apart.
+        all.update((part.len() as u64).to_be_bytes());
+        all.update(part.as_bytes());
+    }
+    let digest: [u8; 32] = all.finalize().into();
+    hex(digest.get(..8).unwrap_or_default())
+}
+
+/// The address of a file inside of a folder.
+pub(crate) fn uri_inside(folder: &Uri, path: &str) -> Uri {
+    let folder = folder.as_str().trim_end_matches('/');
+    let path = utf8_percent_encode(path, ESCAPED);
+    Uri::from(format!("{folder}/{path}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_stable() {
+        let id = id_of("skill", &["file:///x", "a/SKILL.md"]);
+        assert_eq!(id.as_str(), "skill-1c8f2d5d3a3b0f0e");
+        assert_ne!(id, id_of("skill", &["file:///xa", "/SKILL.md"]));
+    }
+
+    #[test]
+    fn addresses_are_the_same_as_those_of_files() {
+        let folder = Uri::from("file:///tmp/a%20b/");
+        let inside = uri_inside(&folder, "c d/ä.md");
+        let path = std::path::Path::new("/tmp/a b/c d/ä.md");
+        assert_eq!(Some(inside), agenthost_workspace::uri_of(path));
+    }
+}

@@ -1,0 +1,44 @@
+//! Packages of clients, written down so that agents can read their files.
+
+use std::fs::{File, Permissions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Where packages of clients are.
+pub(crate) fn folder(data: &Path) -> PathBuf {
+    data.join("plugins/clients")
+}
+
+/// Writes a package down. Its paths are known to stay inside of it.
+pub(crate) fn write(root: &Path, files: &[(String, Vec<u8>)]) -> std::io::Result<()> {
+    std::fs::create_dir_all(root)?;
+    std::fs::set_permissions(root, Permissions::from_mode(0o700))?;
+    for (path, bytes) in files {
+        let path = root.join(path);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let mut file = File::create(&path)?;
+        file.write_all(bytes)?;
+        make_executable(&file, bytes)?;
+    }
+    Ok(())
+}
+
+/// Removes what was written down; it may be gone already.
+pub(crate) fn remove(root: &Path) {
+    match std::fs::remove_dir_all(root) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => tracing::warn!(%error, "a package of a client could not be removed"),
+    }
+}
+
+/// A script is a program, also when nobody told so.
+pub(crate) fn make_executable(file: &File, bytes: &[u8]) -> std::io::Result<()> {
+    match bytes.starts_with(b"#!") {
+        true => file.set_permissions(Permissions::from_mode(0o755)),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,224 @@
+//! Agents, skills, prompts and rules: Markdown files in folders.
+
+use agenthost_protocol::session::{
+    AgentCustomization, ChildCustomization, PromptCustomization, RuleCustomization,
+    SkillCustomization,
+};
+
+use super::markdown::{Markdown, read};
+use super::{Detail, Finding, Item, Kind, LONGEST_NAME, Place, cut, hooks, servers};
+
+/// All of one kind in a folder.
+pub(super) fn folder(found: &mut Finding<'_>, kind: Kind, folder: &str) {
+    let paths: Vec<String> = found
+        .package
+        .below(folder)
+        .map(|(path, _)| path.to_owned())
+        .collect();
+    match kind {
+        Kind::Skill => skills(found, folder, &paths),
+        Kind::Agent | Kind::Prompt | Kind::Rule => {
+            for path in paths {
+                if let Some(name) = name_of(kind, inside(folder, &path)) {
+                    markdown(found, kind, &path, &name);
+                }
+            }
+        }
+        Kind::Hook | Kind::Server => {
+            for path in paths.iter().filter(|path| path.ends_with(".json")) {
+                match kind {
+                    Kind::Hook => hooks::file(found, path),
+                    _ => servers::file(found, path),
+                }
+            }
+        }
+    }
+}
+
+/// Some files, all of one kind.
+pub(super) fn files(found: &mut Finding<'_>, kind: Kind) {
+    let paths: Vec<String> = found
+        .package
+        .below("")
+        .map(|(path, _)| path.to_owned())
+        .collect();
+    for path in paths {
+        match kind {
+            Kind::Hook => hooks::file(found, &path),
+            Kind::Server => servers::file(found, &path),
+            Kind::Agent | Kind::Skill | Kind::Prompt | Kind::Rule => {
+                // The path tells files such as `AGENTS.md` apart best.
+                let name = path.clone();
+                markdown(found, kind, &path, &name);
+            }
+        }
+    }
+}
+
+/// What a path of a manifest holds: a file or a folder.
+pub(super) fn at(found: &mut Finding<'_>, kind: Kind, path: &str) {
+    if found.package.file(path).is_none() {
+        folder(found, kind, path);
+        return;
+    }
+    let last = path.rsplit('/').next().unwrap_or(path);
+    match kind {
+        Kind::Skill => skill(found, path, None),
+        _ => {
+            if let Some(name) = name_of(kind, last) {
+                markdown(found, kind, path, &name);
+            }
+        }
+    }
+}
+
+/// Both layouts: a folder with `SKILL.md`, and a file by itself.
+fn skills(found: &mut Finding<'_>, folder: &str, paths: &[String]) {
+    let is_main = |path: &str| {
+        let last = path.rsplit('/').next().unwrap_or(path);
+        last.eq_ignore_ascii_case("skill.md")
+    };
+    let mut inside_of: Option<String> = None;
+    for path in paths.iter().filter(|path| is_main(path)) {
+        let home = path.rsplit_once('/').map_or("", |(home, _)| home);
+        // What belongs to a skill is no skill of its own.
+        let nested = inside_of.as_ref().is_some_and(|above| {
+            home.strip_prefix(above.as_str())
+                .is_some_and(|rest| rest.starts_with('/'))
+        });
+        if nested {
+            continue;
+        }
+        inside_of = Some(home.to_owned()).filter(|home| !home.is_empty());
+        skill(found, path, None);
+    }
+    for path in paths {
+        let inside = inside(folder, path);
+        if inside.contains('/') || is_main(path) {
+            continue;
+        }
+        if let Some(name) = name_of(Kind::Skill, inside) {
+            skill(found, path, Some(name));
+        }
+    }
+}
+
+/// A skill; its folder's name is its own unless it says otherwise.
+pub(super) fn skill(found: &mut Finding<'_>, path: &str, name: Option<String>) {
+    let name = name.unwrap_or_else(|| {
+        let mut parts = path.rsplit('/').skip(1);
+        let whole = found.frame.uri.as_str().trim_end_matches('/');
+        let whole = whole.rsplit('/').next().unwrap_or("skill");
+        parts.next().unwrap_or(whole).to_owned()
+    });
+    markdown(found, Kind::Skill, path, &name);
+}
+
+/// One file.
+fn markdown(found: &mut Finding<'_>, kind: Kind, path: &str, fallback: &str) {
+    let Some(text) = found.text(path) else {
+        return;
+    };
+    let file = read(found, path, &text);
+    let name = match (&file.name, kind) {
+        // The name of a file is what people type.
+        (Some(name), Kind::Agent | Kind::Skill | Kind::Rule) => name.clone(),
+        (Some(_) | None, _) => cut(fallback, LONGEST_NAME),
+    };
+    if !found.claims(kind, &name, path) {
+        return;
+    }
+    let item = item(found, kind, path, &name, file);
+    found.parsed.items.push(item);
+}
+
+fn item(found: &Finding<'_>, kind: Kind, path: &str, name: &str, file: Markdown) -> Item {
+    let leaf = found.leaf(kind, Place::whole(path), name);
+    let body = file.body;
+    let (child, detail) = match kind {
+        Kind::Agent => (
+            ChildCustomization::Agent(AgentCustomization {
+                leaf,
+                description: file.description,
+                model: file.model,
+                tools: file.tools,
+                disable_model_invocation: file.not_by_model,
+                disable_user_invocation: file.not_by_user,
+            }),
+            Detail::Agent(body),
+        ),
+        Kind::Skill => (
+            ChildCustomization::Skill(SkillCustomization {
+                leaf,
+                description: file.description.or(file.first_line),
+                disable_model_invocation: file.not_by_model,
+                disable_user_invocation: file.not_by_user,
+            }),
+            Detail::Skill(body),
+        ),
+        Kind::Prompt => (
+            ChildCustomization::Prompt(PromptCustomization {
+                leaf,
+                description: file.description,
+            }),
+            Detail::Prompt(body),
+        ),
+        Kind::Rule | Kind::Hook | Kind::Server => {
+            let everywhere = file
+                .globs
+                .as_ref()
+                .is_some_and(|globs| globs.iter().any(|glob| glob == "**" || glob == "**/*"));
+            // A plain rule counts everywhere; formats that have a switch for
+            // it mean what the switch says.
+            let plain = !path.ends_with(".mdc") && !path.ends_with(".instructions.md");
+            let by_default = (plain && file.globs.is_none()) || everywhere;
+            (
+                ChildCustomization::Rule(RuleCustomization {
+                    leaf,
+                    description: file.description,
+                    always_apply: file.always.or(by_default.then_some(true)),
+                    globs: file.globs,
+                }),
+                Detail::Rule(body),
+            )
+        }
+    };
+    Item {
+        child,
+        name: name.to_owned(),
+        path: path.to_owned(),
+        detail,
+    }
+}
+
+/// A path as seen from a folder.
+fn inside<'a>(folder: &str, path: &'a str) -> &'a str {
+    match folder {
+        "" => path,
+        _ => path
+            .strip_prefix(folder)
+            .map_or(path, |rest| rest.trim_start_matches('/')),
+    }
+}
+
+/// What a file is called; none if it is not of that kind.
+fn name_of(kind: Kind, path: &str) -> Option<String> {
+    let endings: &[&str] = match kind {
+        Kind::Agent => &[".agent.md", ".chatmode.md", ".md"],
+        Kind::Skill => &[".md"],
+        Kind::Prompt => &[".prompt.md", ".md"],
+        Kind::Rule => &[".instructions.md", ".mdc", ".md"],
+        Kind::Hook | Kind::Server => &[".json"],
+    };
+    let stem = endings.iter().find_map(|ending| path.strip_suffix(ending))?;
+    let last = stem.rsplit('/').next().unwrap_or(stem);
+    if last.is_empty() || last.eq_ignore_ascii_case("readme") {
+        return None;
+    }
+    Some(match kind {
+        // Commands in folders are told apart by them.
+        Kind::Prompt => stem.replace('/', ":"),
+        Kind::Rule => stem.to_owned(),
+        Kind::Agent | Kind::Skill | Kind::Hook | Kind::Server => last.to_owned(),
+    })
+}

@@ -1,0 +1,254 @@
+//! Hooks: what is to be run when something happens.
+
+use std::time::Duration;
+
+use agenthost_protocol::session::{ChildCustomization, HookCustomization};
+use serde_json::Value;
+
+use super::{Detail, Finding, Item, Kind, Place};
+use crate::declarations::Declarations;
+
+/// How long a hook may take unless it says otherwise.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long it may take at most.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// Most hooks of a container.
+const MOST: usize = 100;
+
+/// When a hook is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HookEvent {
+    /// A session begins.
+    SessionStart,
+    /// A user has said something.
+    UserPromptSubmit,
+    /// A turn is over.
+    Stop,
+    /// A session is over.
+    SessionEnd,
+    /// Something that the host does not get to see, such as what an agent does
+    /// with its own tools. It is shown and never run.
+    Elsewhere,
+}
+
+/// A hook. What it runs is told to nobody (CUS-19).
+#[derive(Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// When it is run.
+    pub event: HookEvent,
+    /// What of those events it is about.
+    pub matcher: Option<String>,
+    /// What is run, by a shell.
+    pub command: String,
+    /// What it finds in its environment.
+    pub environment: Vec<(String, String)>,
+    /// Where it starts, from the working directory.
+    pub directory: Option<String>,
+    /// How long it may take.
+    pub patience: Duration,
+}
+
+/// Leaves out what is run.
+impl std::fmt::Debug for Hook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hook")
+            .field("event", &self.event)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads a file with hooks, if it is there.
+pub(super) fn file(found: &mut Finding<'_>, path: &str) {
+    let Some(text) = found.text(path) else {
+        return;
+    };
+    match Declarations::parse(&text) {
+        Ok(declarations) => declared(found, path, &declarations, &[]),
+        Err(problem) => found.problem(path, problem),
+    }
+}
+
+/// Reads hooks that are declared below some names of a file.
+pub(super) fn declared(
+    found: &mut Finding<'_>,
+    path: &str,
+    declarations: &Declarations,
+    names: &[&str],
+) {
+    let mut value = &declarations.value;
+    for name in names {
+        value = value.get(name).unwrap_or(&Value::Null);
+    }
+    if value.get("disableAllHooks") == Some(&Value::Bool(true)) {
+        return;
+    }
+    let mut names = names.to_vec();
+    // A file of settings without hooks is no mistake; one with hooks of
+    // another type is.
+    let wrapped = value.get("hooks");
+    if let Some(hooks) = wrapped {
+        value = hooks;
+        names.push("hooks");
+    }
+    let Some(events) = value.as_object() else {
+        found.problem(path, "hooks have to be an object of events");
+        return;
+    };
+    for (name, entries) in events {
+        let Some(event) = event_of(name) else {
+            // Other keys of a file without `hooks` are none of our business.
+            if wrapped.is_some() {
+                found.problem(path, format!("the event `{}` is not known", super::cut(name, 40)));
+            }
+            continue;
+        };
+        let Some(entries) = entries.as_array() else {
+            found.problem(path, format!("the hooks of `{name}` have to be a list"));
+            continue;
+        };
+        let mut hooks = Vec::new();
+        for entry in entries {
+            let matcher = entry.get("matcher").and_then(Value::as_str);
+            match entry.get("hooks") {
+                Some(Value::Array(inner)) => {
+                    for hook in inner {
+                        hooks.extend(hook_of(found, path, event, matcher, hook));
+                    }
+                }
+                Some(_) => found.problem(path, format!("`hooks` of `{name}` has to be a list")),
+                None => hooks.extend(hook_of(found, path, event, matcher, entry)),
+            }
+        }
+        if hooks.is_empty() {
+            continue;
+        }
+        if event == HookEvent::Elsewhere {
+            found.problem(
+                path,
+                format!("hooks of `{name}` are not run: the host does not see when it happens"),
+            );
+        }
+        names.push(name);
+        let range = declarations.range(&names);
+        names.pop();
+        let place = Place {
+            path,
+            inline: name,
+            range,
+        };
+        add(found, place, name, hooks);
+    }
+}
+
+fn add(found: &mut Finding<'_>, place: Place<'_>, event: &str, hooks: Vec<Hook>) {
+    let taken = (Kind::Hook, event.to_owned());
+    // Several files may have hooks for one event.
+    let name = match found.names.contains_key(&taken) {
+        true => format!("{event} ({})", place.path),
+        false => event.to_owned(),
+    };
+    if !found.claims(Kind::Hook, &name, place.path) {
+        return;
+    }
+    let count = |item: &Item| match &item.detail {
+        Detail::Hooks(hooks) => hooks.len(),
+        _ => 0,
+    };
+    let before: usize = found.parsed.items.iter().map(count).sum();
+    if before + hooks.len() > MOST {
+        found.problem(place.path, format!("there are more than {MOST} hooks"));
+        return;
+    }
+    let leaf = found.leaf(Kind::Hook, place, &name);
+    found.parsed.items.push(Item {
+        child: ChildCustomization::Hook(HookCustomization { leaf }),
+        name,
+        path: place.path.to_owned(),
+        detail: Detail::Hooks(hooks),
+    });
+}
+
+fn hook_of(
+    found: &mut Finding<'_>,
+    path: &str,
+    event: HookEvent,
+    matcher: Option<&str>,
+    value: &Value,
+) -> Option<Hook> {
+    let text = |key: &str| {
+        let text = value.get(key).and_then(Value::as_str)?;
+        (!text.trim().is_empty()).then(|| text.to_owned())
+    };
+    if let Some(kind) = text("type").filter(|kind| kind != "command") {
+        let kind = super::cut(&kind, 40);
+        found.problem(path, format!("hooks of the type `{kind}` are not run"));
+        return None;
+    }
+    let system = match cfg!(target_os = "macos") {
+        true => "osx",
+        false => "linux",
+    };
+    let Some(command) = text(system)
+        .or_else(|| text("bash"))
+        .or_else(|| text("command"))
+    else {
+        found.problem(path, "a hook has no command");
+        return None;
+    };
+    let seconds = value
+        .get("timeout")
+        .or_else(|| value.get("timeoutSec"))
+        .and_then(Value::as_f64)
+        .filter(|seconds| seconds.is_finite() && *seconds > 0.0);
+    let patience = seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .map_or(PATIENCE, |patience| patience.min(LONGEST));
+    let environment = value.get("env").and_then(Value::as_object);
+    let environment = environment.into_iter().flatten();
+    Some(Hook {
+        event,
+        matcher: matcher
+            .filter(|matcher| !matcher.is_empty() && *matcher != "*")
+            .map(str::to_owned),
+        command,
+        environment: environment
+            .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+            .collect(),
+        directory: text("cwd"),
+        patience,
+    })
+}
+
+/// Which event a name means, in the words of several agents.
+fn event_of(name: &str) -> Option<HookEvent> {
+    Some(match name {
+        "SessionStart" | "sessionStart" => HookEvent::SessionStart,
+        "UserPromptSubmit" | "userPromptSubmitted" | "beforeSubmitPrompt" => {
+            HookEvent::UserPromptSubmit
+        }
+        "Stop" | "agentStop" | "stop" => HookEvent::Stop,
+        "SessionEnd" | "sessionEnd" => HookEvent::SessionEnd,
+        "PreToolUse"
+        | "preToolUse"
+        | "PostToolUse"
+        | "postToolUse"
+        | "PostToolUseFailure"
+        | "PermissionRequest"
+        | "Notification"
+        | "PreCompact"
+        | "SubagentStart"
+        | "SubagentStop"
+        | "subagentStop"
+        | "ErrorOccurred"
+        | "errorOccurred"
+        | "beforeShellExecution"
+        | "afterShellExecution"
+        | "beforeMCPExecution"
+        | "afterMCPExecution"
+        | "beforeReadFile"
+        | "afterFileEdit" => HookEvent::Elsewhere,
+        _ => return None,
+    })
+}

@@ -1,0 +1,169 @@
+//! What the front matter of a Markdown file says.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{Finding, LONGEST_DESCRIPTION, LONGEST_NAME, cut};
+use crate::front_matter;
+
+/// Most globs of a rule, and most tools of an agent.
+const MOST: usize = 100;
+
+/// A Markdown file that means something.
+#[derive(Default)]
+pub(super) struct Markdown {
+    pub(super) name: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) tools: Option<Vec<String>>,
+    pub(super) not_by_model: Option<bool>,
+    pub(super) not_by_user: Option<bool>,
+    pub(super) always: Option<bool>,
+    pub(super) globs: Option<Vec<String>>,
+    /// The first line of prose.
+    pub(super) first_line: Option<String>,
+    pub(super) body: Arc<str>,
+}
+
+/// Reads a file; what is wrong with it is noted.
+pub(super) fn read(found: &mut Finding<'_>, path: &str, text: &str) -> Markdown {
+    let top = front_matter::split(text);
+    if let Some(problem) = &top.problem {
+        found.problem(path, problem);
+    }
+    let mut values = Values {
+        found,
+        path,
+        values: &top.values,
+    };
+    let name = values.text("name").map(|name| cut(&name, LONGEST_NAME));
+    let description = values.text("description");
+    let model = values.list("model").and_then(|all| all.into_iter().next());
+    let tools = values.list("tools").filter(|tools| !tools.is_empty());
+    let globs = ["globs", "applyTo", "paths"]
+        .iter()
+        .find_map(|key| values.list(key));
+    let always = values.flag("alwaysApply");
+    let by_user = values.flag("user-invocable");
+    let infer = values.flag("infer");
+    let not_by_model = values.flag("disable-model-invocation");
+    Markdown {
+        name,
+        description: description.map(|text| cut(&text, LONGEST_DESCRIPTION)),
+        model,
+        tools,
+        not_by_model: infer.map(|infer| !infer).or(not_by_model).filter(|off| *off),
+        not_by_user: by_user.map(|may| !may).filter(|off| *off),
+        always,
+        globs: globs.filter(|globs| !globs.is_empty()),
+        first_line: first_line(top.body),
+        body: top.body.into(),
+    }
+}
+
+fn first_line(body: &str) -> Option<String> {
+    body.lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty() && !line.starts_with(['#', '`', '<', '!', '-', '|']))
+        .map(|line| cut(line, LONGEST_DESCRIPTION))
+}
+
+struct Values<'a, 'b> {
+    found: &'a mut Finding<'b>,
+    path: &'a str,
+    values: &'a Map<String, Value>,
+}
+
+impl Values<'_, '_> {
+    fn text(&mut self, key: &str) -> Option<String> {
+        match self.values.get(key)? {
+            Value::Null => None,
+            Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+                self.wrong(key, "text");
+                None
+            }
+        }
+    }
+
+    fn flag(&mut self, key: &str) -> Option<bool> {
+        match self.values.get(key)? {
+            Value::Null => None,
+            Value::Bool(flag) => Some(*flag),
+            Value::String(text) if text.eq_ignore_ascii_case("true") => Some(true),
+            Value::String(text) if text.eq_ignore_ascii_case("false") => Some(false),
+            Value::String(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                self.wrong(key, "true or false");
+                None
+            }
+        }
+    }
+
+    /// A list, or a text with commas.
+    fn list(&mut self, key: &str) -> Option<Vec<String>> {
+        let list: Vec<String> = match self.values.get(key)? {
+            Value::Null => return None,
+            Value::String(text) => split(text),
+            Value::Array(values) => {
+                let texts = values.iter().filter_map(Value::as_str);
+                let texts: Vec<String> = texts.map(|text| text.trim().to_owned()).collect();
+                if texts.len() < values.len() {
+                    self.wrong(key, "a list of texts");
+                }
+                texts
+            }
+            // Some agents name tools by what they may do.
+            Value::Object(object) if key == "tools" => object
+                .iter()
+                .filter(|(_, value)| **value != Value::Bool(false))
+                .map(|(name, _)| name.clone())
+                .collect(),
+            Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+                self.wrong(key, "a list of texts");
+                return None;
+            }
+        };
+        let list = list.into_iter().filter(|text| !text.is_empty());
+        Some(list.take(MOST).map(|text| cut(&text, LONGEST_NAME)).collect())
+    }
+
+    fn wrong(&mut self, key: &str, expected: &str) {
+        let problem = format!("`{key}` has to be {expected}");
+        self.found.problem(self.path, problem);
+    }
+}
+
+/// Splits at commas that are not inside of braces.
+fn split(text: &str) -> Vec<String> {
+    let mut depth = 0_usize;
+    let mut parts = vec![String::new()];
+    for character in text.chars() {
+        match character {
+            '{' | '(' => depth += 1,
+            '}' | ')' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(part) = parts.last_mut() {
+            part.push(character);
+        }
+    }
+    parts.iter().map(|part| part.trim().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn commas_in_braces_do_not_split() {
+        assert_eq!(split("**/*.{ts,tsx}, src/**"), ["**/*.{ts,tsx}", "src/**"]);
+        assert_eq!(split("Bash(git:*, ls), Read"), ["Bash(git:*, ls)", "Read"]);
+        assert_eq!(split("}}},a"), ["}}}", "a"]);
+    }
+}

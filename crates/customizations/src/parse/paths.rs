@@ -1,0 +1,99 @@
+//! Paths that a manifest names.
+
+use serde_json::Value;
+
+use super::Finding;
+
+/// Which paths a manifest names for a kind of component.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    /// The paths, from the root of the package.
+    pub(super) paths: Vec<String>,
+    /// Whether they replace the usual ones.
+    pub(super) instead: bool,
+}
+
+/// Reads what a manifest names: a path, several, or an object with `paths`.
+pub(super) fn named(found: &mut Finding<'_>, manifest: &str, key: &str, value: &Value) -> Named {
+    let (values, instead) = match value {
+        Value::Null => return Named::default(),
+        Value::String(_) => (vec![value], false),
+        Value::Array(values) => (values.iter().collect(), false),
+        Value::Object(object) => match object.get("paths") {
+            Some(Value::Array(values)) => {
+                let instead = object.get("exclusive") == Some(&Value::Bool(true));
+                (values.iter().collect(), instead)
+            }
+            Some(_) | None => {
+                found.problem(manifest, format!("`{key}` has no list of `paths`"));
+                return Named::default();
+            }
+        },
+        Value::Bool(_) | Value::Number(_) => {
+            found.problem(manifest, format!("`{key}` has to be a path, or several"));
+            return Named::default();
+        }
+    };
+    let mut paths = Vec::new();
+    for value in values {
+        match value.as_str() {
+            None => found.problem(manifest, format!("`{key}` has something that is no path")),
+            Some(path) => match inside(path) {
+                Some(path) => paths.push(path),
+                None => found.problem(
+                    manifest,
+                    format!(
+                        "`{key}` names a path that leaves the package: `{}`",
+                        super::cut(path, 80)
+                    ),
+                ),
+            },
+        }
+    }
+    Named { paths, instead }
+}
+
+/// A path from the root of the package; none if it leads out of it.
+pub(super) fn inside(path: &str) -> Option<String> {
+    let path = path.trim();
+    let path = ["${CLAUDE_PLUGIN_ROOT}/", "${PLUGIN_ROOT}/"]
+        .iter()
+        .find_map(|root| path.strip_prefix(root))
+        .unwrap_or(path);
+    if path.starts_with(['/', '\\', '~']) || path.contains(['\\', '\0']) {
+        return None;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            _ => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::inside;
+
+    #[test]
+    fn a_path_stays_inside() {
+        for (path, expected) in [
+            ("./a/b", Some("a/b")),
+            ("a/../b/", Some("b")),
+            ("${CLAUDE_PLUGIN_ROOT}/x", Some("x")),
+            (".", Some("")),
+            ("../a", None),
+            ("a/../../b", None),
+            ("/etc", None),
+            ("~/x", None),
+            ("a\\b", None),
+        ] {
+            assert_eq!(inside(path).as_deref(), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Servers of tools, as packages and workspaces declare them.
+
+use agenthost_protocol::session::{ChildCustomization, McpServerCustomization, McpServerState};
+use serde_json::Value;
+
+use super::{Detail, Finding, Item, Kind, LONGEST_NAME, Layout, Parsed, Place};
+use crate::declarations::Declarations;
+use crate::identity::digest_of;
+use crate::package::{Package, hex};
+use crate::placeholders::uses_environment;
+
+/// Most servers of a container.
+const MOST: usize = 100;
+
+/// A server as it was declared: names in values are not resolved yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Declared {
+    /// Its name.
+    pub name: String,
+    /// How it is reached.
+    pub way: DeclaredWay,
+}
+
+/// How a server is reached.
+#[derive(Clone, PartialEq, Eq)]
+pub enum DeclaredWay {
+    /// A program.
+    Program {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        arguments: Vec<String>,
+        /// What it finds in its environment.
+        environment: Vec<(String, String)>,
+        /// Where it starts.
+        directory: Option<String>,
+    },
+    /// An address.
+    Http {
+        /// The address.
+        url: String,
+        /// What to send with each request.
+        headers: Vec<(String, String)>,
+    },
+}
+
+/// Leaves out what the values are: they may be secret.
+impl std::fmt::Debug for DeclaredWay {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            DeclaredWay::Program { .. } => "Program(…)",
+            DeclaredWay::Http { .. } => "Http(…)",
+        })
+    }
+}
+
+impl Declared {
+    /// Whether somebody has to allow it: it is a program, or is sent what is in
+    /// the environment of the host.
+    pub fn is_code(&self) -> bool {
+        match &self.way {
+            DeclaredWay::Program { .. } => true,
+            DeclaredWay::Http { url, headers } => {
+                uses_environment(url) || headers.iter().any(|(_, value)| uses_environment(value))
+            }
+        }
+    }
+
+    /// All of it, to tell whether it has changed.
+    fn digest(&self) -> String {
+        let mut parts = vec![self.name.as_str()];
+        match &self.way {
+            DeclaredWay::Program {
+                command,
+                arguments,
+                environment,
+                directory,
+            } => {
+                parts.extend(["program", command]);
+                parts.extend(directory.as_deref());
+                parts.extend(arguments.iter().map(String::as_str));
+                parts.push("with");
+                for (name, value) in environment {
+                    parts.extend([name.as_str(), value.as_str()]);
+                }
+            }
+            DeclaredWay::Http { url, headers } => {
+                parts.extend(["http", url]);
+                for (name, value) in headers {
+                    parts.extend([name.as_str(), value.as_str()]);
+                }
+            }
+        }
+        digest_of(&parts)
+    }
+}
+
+/// A digest of the code of a container; none if it has none.
+pub(super) fn code_of(parsed: &Parsed, package: &Package, layout: Layout) -> Option<String> {
+    let mut parts = Vec::new();
+    for item in &parsed.items {
+        match &item.detail {
+            Detail::Hooks(hooks) => {
+                for hook in hooks {
+                    let mut all = vec![item.name.as_str(), hook.command.as_str()];
+                    all.extend(hook.directory.as_deref());
+                    for (name, value) in &hook.environment {
+                        all.extend([name.as_str(), value.as_str()]);
+                    }
+                    parts.push(digest_of(&all));
+                }
+            }
+            Detail::Server(server) if server.is_code() => parts.push(server.digest()),
+            Detail::Server(_)
+            | Detail::Agent(_)
+            | Detail::Skill(_)
+            | Detail::Prompt(_)
+            | Detail::Rule(_) => {}
+        }
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    // Scripts of a package are its code, too. Those of a workspace are not
+    // known: who allows them allows the workspace.
+    if layout == Layout::Plugin {
+        parts.push(hex(&package.code_digest()));
+    }
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    Some(digest_of(&parts))
+}
+
+/// Reads a file with servers, if it is there.
+pub(super) fn file(found: &mut Finding<'_>, path: &str) {
+    let Some(text) = found.text(path) else {
+        return;
+    };
+    match Declarations::parse(&text) {
+        Ok(declarations) => declared(found, path, &declarations, &[]),
+        Err(problem) => found.problem(path, problem),
+    }
+}
+
+/// Reads servers that are declared below some names of a file.
+pub(super) fn declared(
+    found: &mut Finding<'_>,
+    path: &str,
+    declarations: &Declarations,
+    names: &[&str],
+) {
+    let mut value = &declarations.value;
+    for name in names {
+        value = value.get(name).unwrap_or(&Value::Null);
+    }
+    let mut names = names.to_vec();
+    for wrapper in ["mcpServers", "servers"] {
+        if let Some(servers) = value.get(wrapper) {
+            value = servers;
+            names.push(wrapper);
+            break;
+        }
+    }
+    let Some(servers) = value.as_object() else {
+        found.problem(path, "servers have to be an object of names");
+        return;
+    };
+    for (name, value) in servers {
+        // Without a wrapper there may be other things beside servers.
+        let bare = names.is_empty();
+        if bare && (name.starts_with('$') || !value.is_object()) {
+            continue;
+        }
+        names.push(name);
+        let range = declarations.range(&names);
+        names.pop();
+        let place = Place {
+            path,
+            inline: name,
+            range,
+        };
+        match way_of(value) {
+            Ok(Some(way)) => add(found, place, way),
+            // It is there and switched off.
+            Ok(None) => {}
+            Err(problem) => {
+                let name = super::cut(name, 80);
+                found.problem(path, format!("the server `{name}` {problem}"));
+            }
+        }
+    }
+}
+
+fn add(found: &mut Finding<'_>, place: Place<'_>, way: DeclaredWay) {
+    let name = super::cut(place.inline, LONGEST_NAME);
+    if name.is_empty() {
+        found.problem(place.path, "a server has no name");
+        return;
+    }
+    let servers = found.names.keys().filter(|(kind, _)| *kind == Kind::Server);
+    if servers.count() >= MOST {
+        found.problem(place.path, format!("there are more than {MOST} servers"));
+        return;
+    }
+    if !found.claims(Kind::Server, &name, place.path) {
+        return;
+    }
+    let server = McpServerCustomization {
+        base: found.base(Kind::Server, place, &name),
+        enablement: None,
+        state: McpServerState::Stopped,
+        channel: None,
+        mcp_app: None,
+    };
+    found.parsed.items.push(Item {
+        child: ChildCustomization::McpServer(Box::new(server)),
+        name: name.clone(),
+        path: place.path.to_owned(),
+        detail: Detail::Server(Declared { name, way }),
+    });
+}
+
+/// How a server is reached; none if it is switched off.
+pub(crate) fn way_of(value: &Value) -> Result<Option<DeclaredWay>, String> {
+    let Some(object) = value.as_object() else {
+        return Err("has to be an object".to_owned());
+    };
+    if object.get("disabled") == Some(&Value::Bool(true)) {
+        return Ok(None);
+    }
+    let text = |key: &str| match object.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if !text.is_empty() => Ok(Some(text.clone())),
+        Some(_) => Err(format!("has a `{key}` that is no text")),
+    };
+    let kind = match text("type")? {
+        Some(kind) => Some(kind),
+        None => text("transport")?,
+    };
+    match kind.as_deref() {
+        Some("stdio" | "local" | "http" | "streamable-http" | "streamableHttp" | "remote")
+        | None => {}
+        Some("sse") => {
+            return Err("speaks SSE alone, which is not supported: give the address of its \
+                        streamable HTTP"
+                .to_owned());
+        }
+        Some(other) => {
+            let other = super::cut(other, 40);
+            return Err(format!("has the type `{other}`, which is not supported"));
+        }
+    }
+    let program = matches!(kind.as_deref(), Some("stdio" | "local"));
+    match (text("command")?, text("url")?) {
+        (Some(command), _) if program || kind.is_none() => Ok(Some(DeclaredWay::Program {
+            command,
+            arguments: texts(object.get("args"))?,
+            environment: pairs(object.get("env"), "env")?,
+            directory: text("cwd")?,
+        })),
+        (_, Some(url)) if !program => Ok(Some(DeclaredWay::Http {
+            url,
+            headers: pairs(object.get("headers"), "headers")?,
+        })),
+        _ => Err("has neither a `command` nor a `url`".to_owned()),
+    }
+}
+
+fn texts(value: Option<&Value>) -> Result<Vec<String>, String> {
+    let wrong = || "has `args` that are no list of texts".to_owned();
+    match value {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(values)) => values
+            .iter()
+            .map(|value| value.as_str().map(str::to_owned).ok_or_else(wrong))
+            .collect(),
+        Some(_) => Err(wrong()),
+    }
+}
+
+fn pairs(value: Option<&Value>, key: &str) -> Result<Vec<(String, String)>, String> {
+    let wrong = || format!("has `{key}` that is no object of texts");
+    match value {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Object(object)) => object
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(name, value)| match value {
+                Value::String(text) => Ok((name.clone(), text.clone())),
+                Value::Number(number) => Ok((name.clone(), number.to_string())),
+                Value::Bool(flag) => Ok((name.clone(), flag.to_string())),
+                Value::Null | Value::Array(_) | Value::Object(_) => Err(wrong()),
+            })
+            .collect(),
+        Some(_) => Err(wrong()),
+    }
+}

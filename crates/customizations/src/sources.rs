@@ -1,0 +1,295 @@
+//! Where customizations come from.
+
+mod places;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use agenthost_protocol::ids::{ClientId, CustomizationId, ProviderId};
+use agenthost_protocol::session::{
+    ContainerBase, Customization, CustomizationBase, DirectoryCustomization, LoadState,
+    McpServerCustomization, McpServerState, PluginCustomization,
+};
+use agenthost_protocol::uri::Uri;
+use agenthost_workspace::uri_of;
+
+pub(crate) use places::{definitions, is_native};
+
+use crate::disk::{OnDisk, read_files, read_folder};
+use crate::fetch::PluginSource;
+use crate::identity::id_of;
+use crate::parse::{Declared, Frame, Kind, Layout, Parsed, parse};
+use crate::placeholders::Names;
+
+/// What a person configured about customizations.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Packages.
+    pub plugins: Vec<ConfiguredPlugin>,
+    /// Servers of tools that belong to no package.
+    pub servers: Vec<Declared>,
+    /// The user's folder.
+    pub home: Option<PathBuf>,
+    /// The folder of the host's own configuration.
+    pub config_home: Option<PathBuf>,
+    /// Folders outside of workspaces that clients may write into.
+    pub writable: Vec<PathBuf>,
+    /// Code that a person allowed; see [`code_key`].
+    pub trusted: BTreeSet<String>,
+    /// What agents read by themselves: files, or folders with a slash at the
+    /// end, from the workspace; from the user's folder with `~/` in front.
+    pub native: BTreeMap<ProviderId, Vec<String>>,
+    /// What names such as `${TOKEN}` stand for, and what hooks find in their
+    /// environment.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// A package that a person configured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfiguredPlugin {
+    /// Where it is.
+    pub source: PluginSource,
+    /// The agents that it is for; none means all.
+    pub agents: Option<BTreeSet<ProviderId>>,
+}
+
+/// Who brought a container.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Origin {
+    /// The configuration of the host.
+    Configured,
+    /// The user's own folders.
+    User,
+    /// A workspace: whoever wrote it is not known.
+    Workspace,
+    /// A client, as it told of it.
+    Client(ClientId, Box<PluginCustomization>),
+}
+
+/// What to do about a container that is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum WhenAbsent {
+    /// It is not shown.
+    Hidden,
+    /// It is shown: something can be saved into it.
+    Shown,
+    /// It is shown, with what is wrong.
+    Failed(String),
+}
+
+/// A container before it is read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Definition {
+    pub(crate) id: CustomizationId,
+    pub(crate) frame: Frame,
+    pub(crate) name: String,
+    pub(crate) origin: Origin,
+    /// Where the files are on this disk.
+    pub(crate) root: PathBuf,
+    /// What links may not lead out of.
+    pub(crate) boundary: PathBuf,
+    /// Which files of the root, if not all.
+    pub(crate) files: Vec<String>,
+    pub(crate) writable: bool,
+    pub(crate) when_absent: WhenAbsent,
+}
+
+/// What came of reading a container.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    pub(crate) parsed: Parsed,
+    pub(crate) present: bool,
+    /// Folders that were looked into.
+    pub(crate) folders: Vec<PathBuf>,
+}
+
+/// What has to be allowed: a container with code as it is now.
+pub fn code_key(container: &Uri, code: &str) -> String {
+    format!("{container}#{code}")
+}
+
+/// What agents of a kind are known to have before there is a session
+/// (`AgentInfo.customizations`).
+pub fn declared(settings: &Settings, data: &Path, provider: &ProviderId) -> Vec<Customization> {
+    let plugins = places::plugins(settings, data, provider);
+    let plugins = plugins.iter().map(|plugin| plugin.customization(None, None));
+    plugins.chain(servers(settings)).collect()
+}
+
+/// The servers of the configuration.
+pub(crate) fn servers(settings: &Settings) -> impl Iterator<Item = Customization> {
+    settings.servers.iter().map(|server| {
+        let uri = format!("agenthost-config:/servers/{}", server.name);
+        Customization::McpServer(Box::new(McpServerCustomization {
+            base: CustomizationBase {
+                id: server_id(server),
+                uri: Uri::from(uri),
+                name: server.name.clone(),
+                icons: None,
+                range: None,
+                meta: None,
+            },
+            enablement: None,
+            state: McpServerState::Stopped,
+            channel: None,
+            mcp_app: None,
+        }))
+    })
+}
+
+/// The name of a server of the configuration.
+pub(crate) fn server_id(server: &Declared) -> CustomizationId {
+    id_of("server", &["configuration", &server.name])
+}
+
+impl Definition {
+    pub(crate) fn new(root: PathBuf, layout: Layout, origin: Origin, name: String) -> Option<Self> {
+        let uri = uri_of(&root)?;
+        Some(Definition {
+            id: container_id("", &uri, layout),
+            frame: Frame {
+                uri,
+                owner: String::new(),
+                layout,
+            },
+            name,
+            origin,
+            boundary: root.clone(),
+            root,
+            files: Vec::new(),
+            writable: false,
+            when_absent: WhenAbsent::Hidden,
+        })
+    }
+
+    /// Tells it from all others, also from one that has other files.
+    pub(crate) fn key(&self) -> String {
+        format!("{} {}", self.id, self.files.join(" "))
+    }
+
+    /// Reads it from the disk.
+    pub(crate) fn read(&self) -> Reading {
+        let found = match self.files.is_empty() {
+            true => read_folder(&self.root, &self.boundary),
+            false => read_files(&self.root, &self.files, &self.boundary),
+        };
+        match found {
+            OnDisk::Present(found) => Reading {
+                parsed: parse(&found.package, &self.frame),
+                present: true,
+                folders: found.folders,
+            },
+            OnDisk::Absent => Reading {
+                parsed: match &self.when_absent {
+                    WhenAbsent::Failed(why) => Parsed::failed(why),
+                    WhenAbsent::Hidden | WhenAbsent::Shown => Parsed::default(),
+                },
+                present: false,
+                folders: Vec::new(),
+            },
+            OnDisk::Failed(why) => Reading {
+                parsed: Parsed::failed(format!("{}: {why}", self.root.display())),
+                present: true,
+                folders: Vec::new(),
+            },
+        }
+    }
+
+    /// Whether it is there at all, without reading it.
+    pub(crate) fn is_present(&self) -> bool {
+        match self.files.as_slice() {
+            [] => self.root.exists(),
+            files => files.iter().any(|file| self.root.join(file).exists()),
+        }
+    }
+
+    /// Whether it is shown although it may not be there.
+    pub(crate) fn shown_if(&self, present: bool) -> bool {
+        present || self.when_absent != WhenAbsent::Hidden
+    }
+
+    /// Whether its code may run without anybody allowing it.
+    pub(crate) fn is_trusted(&self) -> bool {
+        match self.origin {
+            Origin::Configured | Origin::User => true,
+            Origin::Workspace | Origin::Client(..) => false,
+        }
+    }
+
+    /// What clients get to see. What is not read yet has no children (CUS-4).
+    pub(crate) fn customization(
+        &self,
+        parsed: Option<&Parsed>,
+        complaint: Option<&str>,
+    ) -> Customization {
+        let brought = match &self.origin {
+            Origin::Client(client, plugin) => Some((client, plugin)),
+            Origin::Configured | Origin::User | Origin::Workspace => None,
+        };
+        let own_name = parsed
+            .and_then(|parsed| parsed.name.clone())
+            .filter(|_| brought.is_none());
+        let published = brought.map(|(_, plugin)| &plugin.container.base);
+        let container = ContainerBase {
+            base: CustomizationBase {
+                id: self.id.clone(),
+                uri: self.frame.uri.clone(),
+                name: own_name.unwrap_or_else(|| self.name.clone()),
+                icons: published.and_then(|base| base.icons.clone()),
+                range: None,
+                meta: published.and_then(|base| base.meta.clone()),
+            },
+            client_id: brought.map(|(client, _)| client.clone()),
+            load: Some(match parsed {
+                Some(parsed) => parsed.load(complaint),
+                None => LoadState::Loading,
+            }),
+            children: parsed.map(Parsed::children),
+        };
+        match self.frame.layout {
+            Layout::Plugin => Customization::Plugin(PluginCustomization {
+                container,
+                enablement: brought.and_then(|(_, plugin)| plugin.enablement.clone()),
+                version: parsed
+                    .and_then(|parsed| parsed.version.clone())
+                    .or_else(|| brought.and_then(|(_, plugin)| plugin.version.clone())),
+            }),
+            Layout::Folder(kind) | Layout::Files(kind) => self.directory(container, kind),
+        }
+    }
+
+    fn directory(&self, container: ContainerBase, kind: Kind) -> Customization {
+        Customization::Directory(DirectoryCustomization {
+            container,
+            enabled: true,
+            contents: kind.customization_type(),
+            writable: self.writable,
+        })
+    }
+
+    /// What names stand for in what it declares.
+    pub(crate) fn names<'a>(
+        &'a self,
+        settings: &'a Settings,
+        data: &Path,
+        workspace: Option<&'a Path>,
+    ) -> Names<'a> {
+        let is_plugin = self.frame.layout == Layout::Plugin;
+        Names {
+            package: is_plugin.then_some(self.root.as_path()),
+            data: is_plugin.then(|| data.join("plugins/data").join(self.id.as_str())),
+            workspace,
+            home: settings.home.as_deref(),
+            environment: &settings.environment,
+        }
+    }
+}
+
+/// The name of a container.
+pub(crate) fn container_id(owner: &str, uri: &Uri, layout: Layout) -> CustomizationId {
+    let (word, kind) = match layout {
+        Layout::Plugin => ("plugin", ""),
+        Layout::Folder(kind) | Layout::Files(kind) => ("directory", kind.word()),
+    };
+    id_of(word, &[owner, uri.as_str(), kind])
+}

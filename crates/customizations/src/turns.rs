@@ -1,0 +1,215 @@
+//! What a turn needs of all that a session has.
+
+mod commands;
+mod rules;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agenthost_core::agent::SlashCommand;
+use agenthost_core::customizing::{Preparation, Prepared};
+use agenthost_protocol::common::ModelSelection;
+use agenthost_protocol::ids::{CustomizationId, ModelId};
+use agenthost_protocol::session::ChildCustomization;
+use agenthost_protocol::uri::Uri;
+use agenthost_workspace::path_of;
+
+use crate::parse::{Detail, Item, Parsed};
+use crate::sources::{Definition, is_native};
+
+/// Most bytes of instructions.
+const LONGEST: usize = 256 * 1024;
+
+/// A container that was read.
+#[derive(Debug, Clone)]
+pub(crate) struct Shelved {
+    pub(crate) definition: Arc<Definition>,
+    pub(crate) parsed: Arc<Parsed>,
+}
+
+/// All that a session has, at one moment.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct View {
+    pub(crate) containers: Vec<Shelved>,
+    /// What is off.
+    pub(crate) disabled: BTreeSet<CustomizationId>,
+    /// What the agent reads by itself.
+    pub(crate) native: Vec<String>,
+    pub(crate) home: Option<PathBuf>,
+    /// The folders of the session, the primary one first.
+    pub(crate) directories: Vec<PathBuf>,
+}
+
+/// Something that is on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effective<'a> {
+    pub(crate) definition: &'a Definition,
+    pub(crate) item: &'a Item,
+}
+
+impl Effective<'_> {
+    fn file(&self) -> PathBuf {
+        self.definition.root.join(&self.item.path)
+    }
+}
+
+impl View {
+    /// All that is on, in order.
+    pub(crate) fn effective(&self) -> impl Iterator<Item = Effective<'_>> {
+        let on = |id: Option<&CustomizationId>| id.is_none_or(|id| !self.disabled.contains(id));
+        let containers = self.containers.iter();
+        containers
+            .filter(move |container| on(Some(&container.definition.id)))
+            .flat_map(|container| {
+                let definition = container.definition.as_ref();
+                let items = container.parsed.items.iter();
+                items.map(move |item| Effective { definition, item })
+            })
+            .filter(move |effective| on(effective.item.child.id()))
+    }
+
+    /// Whether the agent reads something by itself.
+    fn is_native(&self, effective: &Effective<'_>) -> bool {
+        let file = effective.file();
+        let inside = |folder: &Path| {
+            let inside = file.strip_prefix(folder).ok()?;
+            Some(inside.to_string_lossy().into_owned())
+        };
+        let in_home = self.home.as_deref().and_then(inside);
+        let in_home = in_home.is_some_and(|path| is_native(&self.native, &format!("~/{path}")));
+        let mut directories = self.directories.iter();
+        in_home
+            || directories.any(|directory| {
+                inside(directory).is_some_and(|path| is_native(&self.native, &path))
+            })
+    }
+
+    /// What can stand at the beginning of a message.
+    pub(crate) fn commands(&self) -> Vec<SlashCommand> {
+        commands::all(self)
+            .into_iter()
+            .filter(|(_, effective)| !self.is_native(effective))
+            .map(|(name, effective)| SlashCommand {
+                name,
+                description: description(effective.item).unwrap_or_default().to_owned(),
+            })
+            .collect()
+    }
+
+    /// What a turn needs; why it must not begin, in words.
+    pub(crate) fn prepare(&self, preparation: &Preparation) -> Result<Prepared, String> {
+        let agent = match &preparation.agent {
+            Some(uri) => Some(self.agent(uri)?),
+            None => None,
+        };
+        let files: Vec<PathBuf> = preparation.files.iter().filter_map(path_of).collect();
+        let mut text = String::new();
+        rules::write(self, &files, &mut text);
+        if let Some(agent) = agent {
+            write_agent(&agent, &mut text);
+        }
+        write_skills(self, &mut text);
+        let model = agent.and_then(|agent| match &agent.item.child {
+            ChildCustomization::Agent(agent) => agent.model.clone(),
+            _ => None,
+        });
+        Ok(Prepared {
+            text: commands::expand(self, preparation),
+            instructions: (!text.is_empty()).then(|| shortened(text).into()),
+            context: None,
+            model: model.map(|model| ModelSelection {
+                id: ModelId::from(model),
+                config: None,
+            }),
+        })
+    }
+
+    /// The custom agent that was chosen. A turn without it would be another
+    /// turn than the one that was asked for.
+    fn agent(&self, uri: &Uri) -> Result<Effective<'_>, String> {
+        self.effective()
+            .find(|effective| match &effective.item.child {
+                ChildCustomization::Agent(agent) => agent.leaf.base.uri == *uri,
+                _ => false,
+            })
+            .ok_or_else(|| {
+                let uri: String = uri.as_str().chars().take(200).collect();
+                format!("the custom agent `{uri}` is not there, or is off")
+            })
+    }
+}
+
+fn write_agent(agent: &Effective<'_>, text: &mut String) {
+    let Detail::Agent(body) = &agent.item.detail else {
+        return;
+    };
+    heading(text, &format!("Act as the agent `{}`", agent.item.name));
+    text.push_str(body.trim());
+    text.push('\n');
+    if let ChildCustomization::Agent(child) = &agent.item.child
+        && let Some(tools) = &child.tools
+    {
+        let tools = tools.join(", ");
+        text.push_str(&format!("\nUse no other tools than these: {tools}\n"));
+    }
+}
+
+/// Skills are read by the agent when it needs them: it has to know where.
+fn write_skills(view: &View, text: &mut String) {
+    let skills = view.effective().filter(|effective| {
+        let usable = match &effective.item.child {
+            ChildCustomization::Skill(skill) => skill.disable_model_invocation != Some(true),
+            _ => false,
+        };
+        usable && !view.is_native(effective)
+    });
+    let mut first = true;
+    for skill in skills {
+        if first {
+            heading(text, "Skills");
+            text.push_str(
+                "When a task fits one of these, read its file first and follow it. Paths in it \
+                 are relative to its folder.\n\n",
+            );
+            first = false;
+        }
+        let file = skill.file();
+        let what = description(skill.item).unwrap_or("no description");
+        let (name, file) = (&skill.item.name, file.display());
+        text.push_str(&format!("- {name}: {} ({file})\n", one_line(what)));
+    }
+}
+
+fn heading(text: &mut String, heading: &str) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(&format!("# {heading}\n\n"));
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn description(item: &Item) -> Option<&str> {
+    match &item.child {
+        ChildCustomization::Agent(child) => child.description.as_deref(),
+        ChildCustomization::Skill(child) => child.description.as_deref(),
+        ChildCustomization::Prompt(child) => child.description.as_deref(),
+        ChildCustomization::Rule(child) => child.description.as_deref(),
+        ChildCustomization::Hook(_)
+        | ChildCustomization::McpServer(_)
+        | ChildCustomization::Unknown(_) => None,
+    }
+}
+
+/// Cuts instructions that are too long, and says so.
+fn shortened(mut text: String) -> String {
+    if text.len() > LONGEST {
+        let end = (0..=LONGEST).rev().find(|at| text.is_char_boundary(*at));
+        text.truncate(end.unwrap_or(0));
+        text.push_str("\n\n(The rest was left out: it is too long.)\n");
+    }
+    text
+}

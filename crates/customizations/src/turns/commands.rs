@@ -1,0 +1,150 @@
+//! Prompts and skills that stand behind a name at the beginning of a message.
+
+use std::collections::BTreeMap;
+
+use agenthost_core::customizing::Preparation;
+use agenthost_protocol::session::ChildCustomization;
+
+use super::{Effective, View};
+use crate::parse::Detail;
+
+/// All that users may call, by what they type. Of two with one name the second
+/// goes by the name of its container, too.
+pub(super) fn all(view: &View) -> BTreeMap<String, Effective<'_>> {
+    let mut commands = BTreeMap::new();
+    for effective in view.effective() {
+        let callable = match &effective.item.child {
+            ChildCustomization::Skill(skill) => skill.disable_user_invocation != Some(true),
+            ChildCustomization::Prompt(_) => true,
+            ChildCustomization::Agent(_)
+            | ChildCustomization::Rule(_)
+            | ChildCustomization::Hook(_)
+            | ChildCustomization::McpServer(_)
+            | ChildCustomization::Unknown(_) => false,
+        };
+        if !callable {
+            continue;
+        }
+        let name = typed(&effective.item.name);
+        if !commands.contains_key(&name) {
+            commands.insert(name, effective);
+            continue;
+        }
+        let longer = format!("{}:{name}", typed(&effective.definition.name));
+        commands.entry(longer).or_insert(effective);
+    }
+    commands
+}
+
+/// What a message stands for, if it begins with such a name and the agent does
+/// not understand it by itself.
+pub(super) fn expand(view: &View, preparation: &Preparation) -> Option<String> {
+    let rest = preparation.text.trim_start().strip_prefix('/')?;
+    let (name, arguments) = match rest.split_once(char::is_whitespace) {
+        Some((name, arguments)) => (name, arguments.trim()),
+        None => (rest, ""),
+    };
+    if preparation.own_commands.iter().any(|own| own == name) {
+        return None;
+    }
+    let commands = all(view);
+    let effective = commands.get(name)?;
+    Some(match &effective.item.detail {
+        Detail::Prompt(body) => filled(body.trim(), arguments),
+        Detail::Skill(body) => {
+            let file = effective.file();
+            let folder = file.parent().unwrap_or(&file);
+            let start = format!(
+                "Follow the skill `{}`. Its files are in `{}`.\n\n",
+                effective.item.name,
+                folder.display()
+            );
+            start + &filled(body.trim(), arguments)
+        }
+        Detail::Agent(_) | Detail::Rule(_) | Detail::Hooks(_) | Detail::Server(_) => return None,
+    })
+}
+
+/// What people type for a name.
+fn typed(name: &str) -> String {
+    name.split_whitespace().collect::<Vec<_>>().join("-")
+}
+
+/// Puts arguments where they belong: all of them, or one by one. If nothing
+/// says where, they come last.
+fn filled(body: &str, arguments: &str) -> String {
+    let single = words(arguments);
+    let mut text = String::with_capacity(body.len() + arguments.len());
+    let mut used = false;
+    let mut rest = body;
+    while let Some((before, after)) = rest.split_once('$') {
+        text.push_str(before);
+        let digit = after.chars().next().and_then(|c| c.to_digit(10));
+        let longer = after.chars().nth(1).is_some_and(|c| c.is_ascii_digit());
+        if let Some(after) = after.strip_prefix("ARGUMENTS") {
+            text.push_str(arguments);
+            used = true;
+            rest = after;
+        } else if let Some(number @ 1..) = digit.filter(|_| !longer) {
+            let position = number as usize - 1;
+            text.push_str(single.get(position).map_or("", String::as_str));
+            used = true;
+            rest = after.get(1..).unwrap_or_default();
+        } else {
+            text.push('$');
+            rest = after;
+        }
+    }
+    text.push_str(rest);
+    if !used && !arguments.is_empty() {
+        text.push_str("\n\nARGUMENTS: ");
+        text.push_str(arguments);
+    }
+    text
+}
+
+/// Words, with quotes around those that have spaces.
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for character in text.chars() {
+        match (quote, character) {
+            (None, '"' | '\'') => {
+                quote = Some(character);
+                word.get_or_insert_default();
+            }
+            (Some(open), _) if open == character => quote = None,
+            (None, _) if character.is_whitespace() => words.extend(word.take()),
+            (_, _) => word.get_or_insert_default().push(character),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_go_where_they_belong() {
+        for (body, arguments, expected) in [
+            ("Fix $ARGUMENTS.", "a b", "Fix a b."),
+            ("From $1 to $2, $3!", "a 'b c'", "From a to b c, !"),
+            ("Costs $10 and $x", "", "Costs $10 and $x"),
+            ("Ask ${input:x}", "", "Ask ${input:x}"),
+            ("Do it", "now", "Do it\n\nARGUMENTS: now"),
+            ("$ARGUMENTS", "$1", "$1"),
+            ("$", "", "$"),
+            ("$ä $1", "x", "$ä x"),
+        ] {
+            assert_eq!(filled(body, arguments), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn quotes_keep_words_together() {
+        assert_eq!(words(r#"a "b c"d '' "e"#), ["a", "b cd", "", "e"]);
+    }
+}

@@ -1,0 +1,186 @@
+//! Which containers are touched by what happens on the disk.
+//!
+//! Single folders are watched, never whole trees: those that a container was
+//! read from, and those above it, in which only one name matters. So a
+//! container that is not there yet is noticed when it comes, and a workspace
+//! with a million files costs no more than a small one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use notify::event::ModifyKind;
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+
+/// What matters in a folder.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Interest {
+    /// Everything.
+    All,
+    /// What has this name.
+    Name(OsString),
+}
+
+/// Folders, and what matters in them.
+pub(crate) type Folders = BTreeSet<(PathBuf, Interest)>;
+
+/// Folders, with who wants to know of what in them.
+type Registry = BTreeMap<PathBuf, BTreeSet<(String, Interest)>>;
+
+/// Watches folders for containers, until it is dropped.
+pub(crate) struct Watching {
+    registry: Arc<Mutex<Registry>>,
+    /// Held for a whole change, so that changes do not cross. The registry is
+    /// never held while the watcher is asked: its thread may wait for it.
+    watcher: Mutex<Option<RecommendedWatcher>>,
+}
+
+impl Watching {
+    /// Begins; `tell` gets the names of containers that were touched. It may
+    /// make the system wait.
+    pub(crate) fn begin(tell: impl Fn(BTreeSet<String>) + Send + 'static) -> Self {
+        let registry: Arc<Mutex<Registry>> = Arc::default();
+        let shared = registry.clone();
+        let config = notify::Config::default().with_follow_symlinks(false);
+        let watcher = RecommendedWatcher::new(
+            move |event| {
+                let touched = touched(&shared, event);
+                if !touched.is_empty() {
+                    tell(touched);
+                }
+            },
+            config,
+        );
+        let watcher = watcher
+            .inspect_err(|error| {
+                tracing::warn!(%error, "changes of customizations are not noticed");
+            })
+            .ok();
+        Watching {
+            registry,
+            watcher: Mutex::new(watcher),
+        }
+    }
+
+    /// Says which folders matter to a container: all of them. Tells whether
+    /// any of them was not watched before. Waits for the disk.
+    pub(crate) fn set(&self, container: &str, folders: &Folders) -> Watched {
+        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(watcher) = watcher.as_mut() else {
+            return Watched::AsBefore;
+        };
+        let (new, old) = self.register(container, folders);
+        for folder in &old {
+            // A folder that is gone is not watched any more.
+            watcher.unwatch(folder).unwrap_or_default();
+        }
+        for folder in &new {
+            if let Err(error) = watcher.watch(folder, RecursiveMode::NonRecursive) {
+                tracing::debug!(%error, "a folder is not watched");
+            }
+        }
+        match new.is_empty() {
+            true => Watched::AsBefore,
+            false => Watched::More,
+        }
+    }
+
+    /// Folders that nobody wanted to know of before, and those that nobody
+    /// wants to know of any more.
+    fn register(
+        &self,
+        container: &str,
+        folders: &Folders,
+    ) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        for interests in registry.values_mut() {
+            interests.retain(|(owner, _)| owner != container);
+        }
+        let mut new = Vec::new();
+        for (folder, interest) in folders {
+            let interests = registry.entry(folder.clone()).or_insert_with(|| {
+                new.push(folder.clone());
+                BTreeSet::new()
+            });
+            interests.insert((container.to_owned(), interest.clone()));
+        }
+        let mut old = Vec::new();
+        registry.retain(|folder, interests| {
+            if interests.is_empty() {
+                old.push(folder.clone());
+            }
+            !interests.is_empty()
+        });
+        (new, old)
+    }
+}
+
+/// What came of watching folders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Watched {
+    /// All of them were watched already.
+    AsBefore,
+    /// Some were not: what happened in them before was missed.
+    More,
+}
+
+/// The folders above a path, from a base on, in each of which one name
+/// matters. They are named as they really are.
+pub(crate) fn above(base: &Path, path: &Path) -> Folders {
+    let mut folders = Folders::new();
+    let Ok(mut folder) = base.canonicalize() else {
+        return folders;
+    };
+    let Ok(inside) = path.strip_prefix(base) else {
+        return folders;
+    };
+    for part in inside.iter() {
+        folders.insert((folder.clone(), Interest::Name(part.to_owned())));
+        match folder.join(part).canonicalize() {
+            Ok(next) if next.is_dir() => folder = next,
+            Ok(_) | Err(_) => break,
+        }
+    }
+    folders
+}
+
+fn touched(
+    registry: &Mutex<Registry>,
+    event: notify::Result<notify::Event>,
+) -> BTreeSet<String> {
+    let mut registry = registry.lock().unwrap_or_else(PoisonError::into_inner);
+    let event = match event {
+        Ok(event) if !event.need_rescan() => event,
+        // Something was lost: it could have been anything.
+        Ok(_) | Err(_) => {
+            let all = registry.values().flatten();
+            return all.map(|(container, _)| container.clone()).collect();
+        }
+    };
+    if matches!(event.kind, EventKind::Access(_)) {
+        return BTreeSet::new();
+    }
+    let mut touched = BTreeSet::new();
+    for path in &event.paths {
+        if matches!(
+            event.kind,
+            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
+        ) && let Some(interests) = registry.remove(path)
+        {
+            // Nothing is heard of it any more, also if it comes again: whoever
+            // reads it has to say so anew.
+            touched.extend(interests.into_iter().map(|(container, _)| container));
+        }
+        // What happens to a watched folder itself matters to who reads it.
+        let itself = registry.get(path).into_iter().flatten();
+        let itself = itself.filter(|(_, interest)| *interest == Interest::All);
+        let inside = path.parent().and_then(|folder| registry.get(folder));
+        let inside = inside.into_iter().flatten().filter(|(_, interest)| match interest {
+            Interest::All => true,
+            Interest::Name(name) => path.file_name() == Some(name),
+        });
+        touched.extend(itself.chain(inside).map(|(container, _)| container.clone()));
+    }
+    touched
+}

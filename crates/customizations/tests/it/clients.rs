@@ -1,0 +1,256 @@
+//! Packages that clients bring.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use agenthost_core::customizing::{
+    BroughtPlugin, CustomizationErrand, CustomizationEvent, Heard, Wanted,
+};
+use agenthost_customizations::Settings;
+use agenthost_protocol::ids::{ClientId, CustomizationId};
+use agenthost_protocol::resource::{
+    ContentEncoding, DirectoryEntry, ResourceListResult, ResourceReadResult,
+};
+use agenthost_protocol::session::{
+    ClientPluginCustomization, ContainerBase, CustomizationBase, PluginCustomization,
+};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Standalone;
+
+use crate::host::{Host, session, turn, workspace};
+use crate::render;
+
+const ROOT: &str = "virtual://client/skills";
+
+fn plugin(id: &str, uri: &str, nonce: Option<&str>) -> ClientPluginCustomization {
+    let base = CustomizationBase {
+        id: CustomizationId::from(id),
+        uri: Uri::from(uri),
+        name: "Brought".to_owned(),
+        icons: None,
+        range: None,
+        meta: None,
+    };
+    let container = ContainerBase {
+        base,
+        client_id: None,
+        load: None,
+        children: None,
+    };
+    ClientPluginCustomization {
+        plugin: Standalone(PluginCustomization {
+            container,
+            enablement: None,
+            version: None,
+        }),
+        nonce: nonce.map(str::to_owned),
+        child_enablement: None,
+    }
+}
+
+/// Clients with files.
+struct Client {
+    files: BTreeMap<String, &'static str>,
+    asked: usize,
+    open: usize,
+}
+
+impl Client {
+    fn new(files: &[(&str, &'static str)]) -> Self {
+        let files = files.iter().map(|(path, text)| (format!("{ROOT}/{path}"), *text));
+        Client {
+            files: files.collect(),
+            asked: 0,
+            open: 0,
+        }
+    }
+
+    fn answer(&self, wanted: &Wanted) -> Result<Heard, String> {
+        match wanted {
+            Wanted::Read(uri) => {
+                let text = self.files.get(uri.as_str()).ok_or("there is no such file")?;
+                let read = ResourceReadResult {
+                    data: (*text).to_owned(),
+                    encoding: ContentEncoding::Utf8,
+                    content_type: None,
+                };
+                Ok(Heard::Read(Arc::new(read)))
+            }
+            Wanted::List(uri) => {
+                let mut entries = BTreeMap::new();
+                for path in self.files.keys() {
+                    if let Some(rest) = path.strip_prefix(&format!("{uri}/")) {
+                        let (name, kind) = match rest.split_once('/') {
+                            Some((name, _)) => (name, "directory"),
+                            None => (rest, "file"),
+                        };
+                        entries.insert(name.to_owned(), kind.to_owned());
+                    }
+                }
+                let entries = entries.into_iter();
+                let entries = entries.map(|(name, r#type)| DirectoryEntry { name, r#type });
+                Ok(Heard::Listed(ResourceListResult { entries: entries.collect() }))
+            }
+        }
+    }
+}
+
+async fn bring(host: &Host, plugins: Vec<(&str, ClientPluginCustomization)>) {
+    let plugins = plugins.into_iter().map(|(client, plugin)| BroughtPlugin {
+        client: ClientId::from(client),
+        plugin,
+    });
+    let errand = CustomizationErrand::ClientPlugins {
+        session: session(),
+        plugins: plugins.collect(),
+    };
+    host.customizations.errand(errand).await;
+}
+
+/// Answers questions until what is known is as expected.
+async fn serve(host: &mut Host, client: &mut Client, what: impl Fn(&Host) -> bool) {
+    while !what(host) {
+        let CustomizationEvent::Wanted { ticket, wanted, .. } = host.next().await else {
+            continue;
+        };
+        client.asked += 1;
+        client.open += 1;
+        let answer = client.answer(&wanted);
+        let errand = CustomizationErrand::Heard { ticket, answer };
+        host.customizations.errand(errand).await;
+    }
+}
+
+fn brought(host: &Host) -> String {
+    host.find("Brought").map(render::container).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_plugin_of_a_client_is_read_by_asking_it() {
+    let mut host = Host::follow(workspace(), Settings::default()).await;
+    host.settled().await;
+    let mut client = Client::new(&[
+        ("plugin.json", r#"{"name": "inside"}"#),
+        ("skills/a b/SKILL.md", "---\nname: a\n---\nSee helper.sh"),
+        ("skills/a b/helper.sh", "#!/bin/sh\n"),
+    ]);
+    // Files are spelled as URIs.
+    client.files = client.files.into_iter().map(|(path, text)| (path.replace(' ', "%20"), text)).collect();
+    bring(&host, vec![("c1", plugin("p", ROOT, Some("1")))]).await;
+    host.until(|host| !brought(host).is_empty()).await;
+    assert_eq!(brought(&host), "Brought of c1 loading not read");
+    // Names in lists are not spelled so.
+    while brought(&host).contains("loading") {
+        let CustomizationEvent::Wanted { ticket, wanted, .. } = host.next().await else {
+            continue;
+        };
+        let answer = client.answer(&wanted).map(|heard| match heard {
+            Heard::Listed(mut listed) => {
+                for entry in &mut listed.entries {
+                    entry.name = entry.name.replace("%20", " ");
+                }
+                Heard::Listed(listed)
+            }
+            read @ Heard::Read(_) => read,
+        });
+        let errand = CustomizationErrand::Heard { ticket, answer };
+        host.customizations.errand(errand).await;
+    }
+    assert_eq!(brought(&host), "Brought of c1 loaded [a]");
+    assert_eq!(host.id("Brought").as_str(), "p");
+    // The agent can read its files.
+    let told = host.prepare(turn(1, "hello")).await.unwrap().instructions.unwrap();
+    let path = told.split(['(', ')']).find(|part| part.ends_with("SKILL.md")).unwrap();
+    assert!(std::fs::read_to_string(path).unwrap().ends_with("See helper.sh"));
+    let folder = std::path::Path::new(path).parent().unwrap();
+    assert!(folder.join("helper.sh").exists());
+    // When the client leaves, all of it goes (CUS-9).
+    bring(&host, Vec::new()).await;
+    host.until(|host| brought(host).is_empty()).await;
+    let gone = async {
+        while folder.exists() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), gone).await.expect("its files go");
+}
+
+/// CUS-7.
+#[tokio::test]
+async fn a_plugin_is_read_again_only_when_its_nonce_is_another() {
+    let mut host = Host::follow(workspace(), Settings::default()).await;
+    host.settled().await;
+    let mut client = Client::new(&[("skills/a.md", "A.")]);
+    bring(&host, vec![("c1", plugin("p", ROOT, Some("1")))]).await;
+    serve(&mut host, &mut client, |host| brought(host).contains("loaded [a]")).await;
+    let asked = client.asked;
+    let mut renamed = plugin("p", ROOT, Some("1"));
+    renamed.plugin.0.version = Some("2".to_owned());
+    bring(&host, vec![("c1", renamed)]).await;
+    client.files.insert(format!("{ROOT}/skills/b.md"), "B.");
+    host.prepare(turn(1, "hello")).await.unwrap();
+    assert_eq!(brought(&host), "Brought of c1 loaded [a]");
+    bring(&host, vec![("c1", plugin("p", ROOT, Some("2")))]).await;
+    serve(&mut host, &mut client, |host| brought(host).contains("loaded [a, b]")).await;
+    assert_eq!(client.asked, asked + asked + 1);
+}
+
+#[tokio::test]
+async fn files_of_a_client_are_never_read_from_this_disk() {
+    let folder = workspace();
+    let uri = format!("file://{}", folder.path().join("work").display());
+    let mut host = Host::follow(folder, Settings::default()).await;
+    host.write("skills/a/SKILL.md", "A.");
+    bring(&host, vec![("c1", plugin("p", &uri, None))]).await;
+    let mut client = Client::new(&[]);
+    serve(&mut host, &mut client, |host| brought(host).contains("loaded")).await;
+    assert_eq!(brought(&host), "Brought of c1 loaded []");
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_answer_well_gets_a_state_that_says_so() {
+    let mut host = Host::follow(workspace(), Settings::default()).await;
+    host.settled().await;
+    bring(&host, vec![("c1", plugin("p", ROOT, None))]).await;
+    while !brought(&host).contains("error") {
+        if let CustomizationEvent::Wanted { ticket, .. } = host.next().await {
+            let answer = Err("nobody is there".to_owned());
+            let errand = CustomizationErrand::Heard { ticket, answer };
+            host.customizations.errand(errand).await;
+        }
+    }
+    assert_eq!(
+        brought(&host),
+        "Brought of c1 error\n  ! the client does not tell what is in it: nobody is there []"
+    );
+}
+
+#[tokio::test]
+async fn two_clients_with_one_id_are_told_apart_and_hooks_of_clients_wait() {
+    let mut host = Host::follow(workspace(), Settings::default()).await;
+    host.settled().await;
+    let hooks = r#"{"hooks": {"UserPromptSubmit": [{"command": "echo ran"}]}}"#;
+    let mut client = Client::new(&[("hooks.json", hooks), ("skills/a.md", "A.")]);
+    let both = vec![
+        ("c1", plugin("p", ROOT, Some("1"))),
+        ("c2", plugin("p", ROOT, Some("1"))),
+    ];
+    bring(&host, both).await;
+    let all_read = |host: &Host| {
+        let all: Vec<_> = host.known.iter().map(render::container).collect();
+        all.iter().filter(|one| one.contains("Brought") && one.contains("[a, ")).count() == 2
+    };
+    serve(&mut host, &mut client, all_read).await;
+    let ids: std::collections::BTreeSet<_> = host
+        .known
+        .iter()
+        .flat_map(|one| {
+            let children = one.children().unwrap_or_default().iter();
+            children.filter_map(|child| child.id()).chain(one.id())
+        })
+        .collect();
+    let count = host.known.iter().map(|one| 1 + one.children().map_or(0, <[_]>::len)).sum::<usize>();
+    assert_eq!(ids.len(), count, "CUS-2");
+    assert!(brought(&host).contains("nobody allowed"));
+    assert_eq!(host.prepare(turn(1, "hello")).await.unwrap().context, None);
+}

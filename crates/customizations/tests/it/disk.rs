@@ -1,0 +1,39 @@
+//! A thousand packages on a disk.
+
+use agenthost_customizations::fetch::PluginSource;
+use agenthost_customizations::{ConfiguredPlugin, Settings};
+use agenthost_testkit::packages::package;
+
+use crate::host::{Host, workspace, write};
+use crate::render;
+
+#[tokio::test]
+async fn of_many_packages_only_the_changed_one_is_read_again() {
+    const COUNT: u64 = 300;
+    let folder = workspace();
+    let mut plugins = Vec::new();
+    for number in 0..COUNT {
+        let root = folder.path().join(format!("p{number}"));
+        for (path, bytes) in package(number) {
+            write(&root, &path, std::str::from_utf8(&bytes).unwrap());
+        }
+        plugins.push(ConfiguredPlugin {
+            source: PluginSource::Path(root),
+            agents: None,
+        });
+    }
+    let settings = Settings {
+        plugins,
+        ..Settings::default()
+    };
+    let mut host = Host::follow(folder, settings).await;
+    host.settled().await;
+    let before = host.customizations.reads();
+    let root = host.folder.path().join("p7/skills");
+    write(&root, "skill-0/SKILL.md", "---\nname: other\n---\nOther.");
+    host.until(|host| host.child("made-7", "other").is_some()).await;
+    let text = host.find("made-7").map(render::container).unwrap();
+    assert!(text.starts_with("made-7 loaded"), "{text}");
+    let reads = host.customizations.reads() - before;
+    assert!((1..=2).contains(&reads), "{reads} containers were read");
+}

@@ -1,0 +1,114 @@
+//! Packages from repositories and archives.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use agenthost_customizations::fetch::{ArchivePlace, PluginSource, fetch};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tempfile::TempDir;
+
+fn tar(path: &Path, entries: &[(&str, &str)]) {
+    let file = GzEncoder::new(std::fs::File::create(path).unwrap(), Compression::fast());
+    let mut archive = tar::Builder::new(file);
+    for (name, text) in entries {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        // Names that a careful writer would refuse.
+        let bytes = header.as_gnu_mut().unwrap();
+        bytes.name[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_cksum();
+        archive.append(&header, text.as_bytes()).unwrap();
+    }
+    archive.into_inner().unwrap().finish().unwrap();
+}
+
+fn archive(path: &Path) -> PluginSource {
+    PluginSource::Archive(ArchivePlace::Path(path.to_owned()))
+}
+
+#[test]
+fn an_archive_is_unpacked_and_replaced_at_once() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("x.tar.gz");
+    let data = folder.path().join("data");
+    tar(&path, &[("x-1.0/plugin.json", "{}"), ("x-1.0/skills/a.md", "A.")]);
+    let there = fetch(&archive(&path), &data).unwrap();
+    assert_eq!(std::fs::read_to_string(there.join("skills/a.md")).unwrap(), "A.");
+    // One that is broken changes nothing.
+    for bad in ["../x", "/x", "a/../../x", "a\\b"] {
+        tar(&path, &[("plugin.json", "{}"), (bad, "x")]);
+        let error = fetch(&archive(&path), &data).unwrap_err().to_string();
+        assert!(error.contains("leads out"), "{bad}: {error}");
+    }
+    std::fs::write(&path, "nonsense").unwrap();
+    assert!(fetch(&archive(&path), &data).is_err());
+    assert!(there.join("skills/a.md").exists());
+    tar(&path, &[("plugin.json", "{}")]);
+    assert_eq!(fetch(&archive(&path), &data).unwrap(), there);
+    assert!(!there.join("skills/a.md").exists());
+    let left = there.parent().unwrap().read_dir().unwrap().count();
+    assert_eq!(left, 1, "nothing else is left");
+}
+
+#[test]
+fn a_zip_file_is_an_archive_too_and_must_not_be_too_large() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("x.zip");
+    let data = folder.path().join("data");
+    let write = |entries: &[(&str, usize)]| {
+        let mut archive = zip::ZipWriter::new(std::fs::File::create(&path).unwrap());
+        for (name, size) in entries {
+            let options = zip::write::SimpleFileOptions::default();
+            archive.start_file(*name, options).unwrap();
+            archive.write_all(&vec![b'x'; *size]).unwrap();
+        }
+        archive.finish().unwrap();
+    };
+    write(&[("skills/a.md", 3)]);
+    let there = fetch(&archive(&path), &data).unwrap();
+    assert!(there.join("skills/a.md").exists());
+    write(&[("a.md", 9 * 1024 * 1024)]);
+    let error = fetch(&archive(&path), &data).unwrap_err().to_string();
+    assert_eq!(error, "unpack the archive: what is in it is too large");
+}
+
+#[test]
+fn a_repository_is_cloned() {
+    let folder = TempDir::new().unwrap();
+    let repository = folder.path().join("repository");
+    let git = |arguments: &[&str]| {
+        let status = Command::new("git")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .args(["-c", "user.name=x", "-c", "user.email=x@x", "-C"])
+            .arg(&repository)
+            .args(arguments)
+            .status();
+        assert!(status.unwrap().success());
+    };
+    std::fs::create_dir(&repository).unwrap();
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    std::fs::write(repository.join("plugin.json"), "{}").unwrap();
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "--message=x"]);
+    git(&["tag", "v1"]);
+    let source = |reference: Option<&str>| PluginSource::Git {
+        url: format!("file://{}", repository.display()),
+        reference: reference.map(str::to_owned),
+    };
+    let data = folder.path().join("data");
+    for reference in [None, Some("main"), Some("v1")] {
+        let there = fetch(&source(reference), &data).unwrap();
+        assert!(there.join("plugin.json").exists(), "{reference:?}");
+    }
+    let error = fetch(&source(Some("missing")), &data).unwrap_err().to_string();
+    assert!(error.starts_with("run `git`: "), "{error}");
+    let bad = PluginSource::Git {
+        url: "ext::sh -c x".to_owned(),
+        reference: None,
+    };
+    assert!(fetch(&bad, &data).unwrap_err().to_string().contains("not an address"));
+    assert!(fetch(&source(Some("--upload-pack=x")), &data).is_err());
+}

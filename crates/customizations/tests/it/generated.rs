@@ -1,0 +1,62 @@
+//! Packages made and broken by chance.
+
+use agenthost_customizations::package::Package;
+use agenthost_customizations::parse::{Frame, Layout, parse};
+use agenthost_protocol::session::LoadState;
+use agenthost_protocol::uri::Uri;
+use agenthost_testkit::packages::{MadeFile, mutate, package};
+use fastrand::Rng;
+
+fn frame(number: u64) -> Frame {
+    Frame {
+        uri: Uri::from(format!("made:/{number}")),
+        owner: String::new(),
+        layout: Layout::Plugin,
+    }
+}
+
+fn gathered(files: Vec<MadeFile>) -> Package {
+    let mut package = Package::default();
+    for (path, bytes) in files {
+        package.add(&path, bytes);
+    }
+    package
+}
+
+#[test]
+fn packages_that_are_fine_are_loaded() {
+    for number in 0..200 {
+        let parsed = parse(&gathered(package(number)), &frame(number));
+        assert_eq!(parsed.load(None), LoadState::Loaded, "{number}");
+        assert!(!parsed.items.is_empty());
+    }
+}
+
+/// `PACKAGES=100000` for a long run.
+#[test]
+fn whatever_is_broken_has_a_state_and_words_for_it() {
+    let count = std::env::var("PACKAGES").map_or(2_000, |count| count.parse().unwrap());
+    let mut rng = Rng::with_seed(7);
+    for number in 0..count {
+        let mut files = package(number);
+        for _ in 0..rng.usize(1..4) {
+            mutate(&mut rng, &mut files);
+        }
+        let parsed = parse(&gathered(files), &frame(number));
+        match parsed.load(None) {
+            LoadState::Loaded => {}
+            LoadState::Loading => panic!("{number}: it is read"),
+            LoadState::Degraded(problem) | LoadState::Error(problem) => {
+                assert!(problem.message.len() > 10, "{number}: {}", problem.message);
+                assert!(problem.message.len() < 4_000, "{number}: {}", problem.message);
+            }
+        }
+        let mut ids: Vec<_> = parsed.items.iter().map(|item| item.child.id().unwrap()).collect();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), parsed.items.len(), "{number}: CUS-2");
+        for item in &parsed.items {
+            assert!(!item.name.is_empty() && item.name.chars().count() <= 400, "{number}");
+        }
+    }
+}

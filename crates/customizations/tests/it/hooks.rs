@@ -1,0 +1,153 @@
+//! Hooks that run, refuse, take too long, and do not run.
+
+use agenthost_core::customizing::CustomizationErrand;
+use agenthost_customizations::fetch::PluginSource;
+use agenthost_customizations::{ConfiguredPlugin, Settings};
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::uri::Uri;
+use serde_json::{Value, json};
+
+use crate::host::{Host, session, turn, workspace, write};
+
+/// A host with a plugin that a person configured, and its hooks.
+async fn with_hooks(hooks: Value) -> Host {
+    let folder = workspace();
+    let root = folder.path().join("plugin");
+    write(&root, "hooks/hooks.json", &json!({ "hooks": hooks }).to_string());
+    write(&root, "say.sh", "#!/bin/sh\nprintf 'from %s' \"$1\"\n");
+    let settings = Settings {
+        plugins: vec![ConfiguredPlugin {
+            source: PluginSource::Path(root),
+            agents: None,
+        }],
+        ..Settings::default()
+    };
+    Host::follow(folder, settings).await
+}
+
+/// Waits for a file that a hook writes.
+async fn appears(path: &std::path::Path) -> String {
+    let wait = async {
+        loop {
+            match std::fs::read_to_string(path) {
+                Ok(text) if text.ends_with('\n') => return text,
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), wait)
+        .await
+        .expect("the hook runs")
+}
+
+#[tokio::test]
+async fn hooks_add_to_what_the_agent_knows() {
+    let mut host = with_hooks(json!({
+        "SessionStart": [{ "command": "echo begun" }],
+        "UserPromptSubmit": [
+            { "hooks": [{ "type": "command", "command": "sh \"${CLAUDE_PLUGIN_ROOT}/say.sh\" hook" }] },
+            { "command": "grep -o '\"prompt\":\"[a-z]*\"'" },
+            { "command": "echo '{\"hookSpecificOutput\": {\"additionalContext\": \"json\"}}'" },
+            { "command": "echo ignored; exit 1" },
+            { "command": "pwd | sed 's/.*\\///'" },
+        ],
+    }))
+    .await;
+    let first = host.prepare(turn(1, "hello")).await.unwrap();
+    assert_eq!(
+        first.context.unwrap(),
+        "begun\n\nfrom hook\n\n\"prompt\":\"hello\"\n\njson\n\nwork"
+    );
+    let second = host.prepare(turn(2, "again")).await.unwrap();
+    assert!(!second.context.unwrap().contains("begun"));
+}
+
+#[tokio::test]
+async fn a_hook_can_refuse_a_turn() {
+    let mut host = with_hooks(json!({
+        "UserPromptSubmit": [{ "command": "grep -q secret && { echo 'no secrets' >&2; exit 2; }; exit 0" }],
+    }))
+    .await;
+    let refused = host.prepare(turn(1, "a secret")).await;
+    assert_eq!(refused.unwrap_err(), "no secrets");
+    assert!(host.prepare(turn(2, "hello")).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_hook_that_takes_too_long_ends_with_all_that_it_started() {
+    let mut host = with_hooks(json!({
+        "UserPromptSubmit": [{ "command": "sleep 600 & echo $! > pid; wait", "timeout": 0.2 }],
+    }))
+    .await;
+    assert_eq!(host.prepare(turn(1, "hello")).await.unwrap().context, None);
+    let pid = std::fs::read_to_string(host.work().join("pid")).unwrap();
+    let status = format!("/proc/{}/stat", pid.trim());
+    let gone = async {
+        // It may be there as a zombie until somebody takes note.
+        while std::fs::read_to_string(&status).is_ok_and(|stat| !stat.contains(") Z ")) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), gone)
+        .await
+        .expect("it ends");
+}
+
+#[tokio::test]
+async fn a_turn_that_ends_before_it_begins_takes_its_hooks_along() {
+    let mut host = with_hooks(json!({
+        "UserPromptSubmit": [{ "command": "grep -q slow && { echo x > began; sleep 600; }; exit 0" }],
+    }))
+    .await;
+    let slow = CustomizationErrand::Prepare(Box::new(turn(1, "slow")));
+    host.customizations.errand(slow).await;
+    appears(&host.work().join("began")).await;
+    let ended = CustomizationErrand::TurnEnded {
+        session: session(),
+        chat: Uri::from("ahp-chat:/c"),
+        turn: TurnId::from("t1"),
+    };
+    host.customizations.errand(ended).await;
+    assert!(host.prepare(turn(2, "quick")).await.is_ok());
+}
+
+#[tokio::test]
+async fn hooks_hear_of_the_end_of_turns_and_sessions() {
+    let mut host = with_hooks(json!({
+        "Stop": [{ "command": "cat > stopped; echo >> stopped" }],
+        "SessionEnd": [{ "command": "cat > ended; echo >> ended" }],
+    }))
+    .await;
+    host.prepare(turn(1, "hello")).await.unwrap();
+    let ended = CustomizationErrand::TurnEnded {
+        session: session(),
+        chat: Uri::from("ahp-chat:/c"),
+        turn: TurnId::from("t1"),
+    };
+    host.customizations.errand(ended).await;
+    let told: Value = serde_json::from_str(&appears(&host.work().join("stopped")).await).unwrap();
+    assert_eq!(told["hook_event_name"], "Stop");
+    assert_eq!(told["session_id"], "ahp-session:/s");
+    let session = session();
+    host.customizations.errand(CustomizationErrand::Forget { session }).await;
+    let told = appears(&host.work().join("ended")).await;
+    assert!(told.contains("SessionEnd"));
+}
+
+#[tokio::test]
+async fn hooks_of_a_workspace_run_only_when_somebody_allowed_them() {
+    let folder = workspace();
+    let settings = json!({ "hooks": { "UserPromptSubmit": [{ "command": "echo ran" }] } });
+    write(&folder.path().join("work"), ".claude/settings.json", &settings.to_string());
+    let mut host = Host::follow(folder, Settings::default()).await;
+    host.settled().await;
+    assert_eq!(host.prepare(turn(1, "hello")).await.unwrap().context, None);
+    let key = host.customizations.untrusted()[0].key.clone();
+    host.customizations.trust([key].into()).await;
+    let context = host.prepare(turn(2, "hello")).await.unwrap().context;
+    assert_eq!(context.as_deref(), Some("ran"));
+    // Off is off (CUS-16).
+    let id = host.id("Hooks");
+    host.disable(&[&id]).await;
+    assert_eq!(host.prepare(turn(3, "hello")).await.unwrap().context, None);
+}

@@ -1,0 +1,200 @@
+//! A host that asks, and listens.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use agenthost_core::customizing::{
+    CustomizationErrand, CustomizationEvent, Preparation, Prepared,
+};
+use agenthost_customizations::{Customizations, Settings};
+use agenthost_protocol::ids::{CustomizationId, ProviderId, TurnId};
+use agenthost_protocol::session::Customization;
+use agenthost_protocol::uri::Uri;
+use agenthost_workspace::uri_of;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+
+use crate::render;
+
+/// Longest that something may take.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+pub(crate) struct Host {
+    pub(crate) folder: TempDir,
+    pub(crate) customizations: Customizations,
+    events: mpsc::Receiver<(Uri, CustomizationEvent)>,
+    /// What is known of the session, in order.
+    pub(crate) known: Vec<Customization>,
+    pub(crate) commands: Vec<String>,
+}
+
+/// A folder to work in, before there is a host.
+pub(crate) fn workspace() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    for name in ["work", "home", "data"] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    folder
+}
+
+pub(crate) fn write(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+pub(crate) fn session() -> Uri {
+    Uri::from("ahp-session:/s")
+}
+
+impl Host {
+    /// Starts, and follows a session in the folder `work`.
+    pub(crate) async fn follow(folder: TempDir, settings: Settings) -> Self {
+        let mut host = Host::start(folder, settings);
+        host.ask_for(&session()).await;
+        host
+    }
+
+    pub(crate) fn start(folder: TempDir, settings: Settings) -> Self {
+        let (sender, events) = mpsc::channel(4);
+        let settings = Settings {
+            home: Some(folder.path().join("home")),
+            environment: std::env::vars().collect(),
+            ..settings
+        };
+        let data = folder.path().join("data");
+        Host {
+            folder,
+            customizations: Customizations::new(settings, data, sender),
+            events,
+            known: Vec::new(),
+            commands: Vec::new(),
+        }
+    }
+
+    pub(crate) async fn ask_for(&mut self, session: &Uri) {
+        self.customizations
+            .errand(CustomizationErrand::Follow {
+                session: session.clone(),
+                provider: ProviderId::from("agent"),
+                directories: vec![uri_of(&self.work()).unwrap()],
+            })
+            .await;
+    }
+
+    pub(crate) fn work(&self) -> std::path::PathBuf {
+        self.folder.path().join("work")
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        write(&self.work(), path, text);
+    }
+
+    /// The next thing that is told.
+    pub(crate) async fn next(&mut self) -> CustomizationEvent {
+        let next = tokio::time::timeout(DEADLINE, self.events.recv()).await;
+        let (session, event) = next.expect("something is told in time").unwrap();
+        if session == self::session() {
+            self.note(&event);
+        }
+        event
+    }
+
+    /// Listens until what is known is as expected.
+    pub(crate) async fn until(&mut self, what: impl Fn(&Self) -> bool) {
+        while !what(self) {
+            self.next().await;
+        }
+    }
+
+    /// Listens until all is read.
+    pub(crate) async fn settled(&mut self) {
+        self.until(|host| {
+            let read = |one: &Customization| {
+                one.children().is_some() || matches!(one, Customization::McpServer(_))
+            };
+            !host.known.is_empty() && host.known.iter().all(read)
+        })
+        .await;
+    }
+
+    /// Prepares a turn.
+    pub(crate) async fn prepare(&mut self, preparation: Preparation) -> Result<Prepared, String> {
+        let wanted = preparation.turn.clone();
+        let errand = CustomizationErrand::Prepare(Box::new(preparation));
+        self.customizations.errand(errand).await;
+        loop {
+            if let CustomizationEvent::Prepared { turn, outcome, .. } = self.next().await
+                && turn == wanted
+            {
+                return *outcome;
+            }
+        }
+    }
+
+    pub(crate) async fn disable(&mut self, ids: &[&CustomizationId]) {
+        let ids: BTreeSet<_> = ids.iter().map(|id| (*id).clone()).collect();
+        let session = session();
+        let errand = CustomizationErrand::Disabled { session, ids };
+        self.customizations.errand(errand).await;
+    }
+
+    /// What is known, as text; only containers with something in them.
+    pub(crate) fn text(&self) -> String {
+        let full = |one: &&Customization| {
+            let empty = one.children().is_some_and(<[_]>::is_empty);
+            let line = render::container(one);
+            !empty || line.contains("degraded") || line.contains("error")
+        };
+        let lines = self.known.iter().filter(full).map(render::container);
+        let text = lines.collect::<Vec<_>>().join("\n") + "\n";
+        text.replace(self.folder.path().to_str().unwrap(), "…")
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<&Customization> {
+        self.known
+            .iter()
+            .find(|one| render::container(one).split(' ').next() == Some(name))
+    }
+
+    pub(crate) fn id(&self, name: &str) -> CustomizationId {
+        self.find(name).unwrap().id().unwrap().clone()
+    }
+
+    pub(crate) fn child(&self, container: &str, name: &str) -> Option<CustomizationId> {
+        let children = self.find(container)?.children()?;
+        let child = children.iter().find(|child| render::name(child) == name)?;
+        child.id().cloned()
+    }
+
+    fn note(&mut self, event: &CustomizationEvent) {
+        match event {
+            CustomizationEvent::Found { all } => self.known.clone_from(all),
+            CustomizationEvent::Updated(one) => {
+                match self.known.iter_mut().find(|known| known.id() == one.id()) {
+                    Some(known) => known.clone_from(one),
+                    None => self.known.push(Customization::clone(one)),
+                }
+            }
+            CustomizationEvent::Gone(id) => self.known.retain(|one| one.id() != Some(id)),
+            CustomizationEvent::Commands { commands } => {
+                self.commands = commands.iter().map(|one| one.name.clone()).collect();
+            }
+            CustomizationEvent::Wanted { .. } | CustomizationEvent::Prepared { .. } => {}
+        }
+    }
+}
+
+/// A turn with a text.
+pub(crate) fn turn(number: u32, text: &str) -> Preparation {
+    Preparation {
+        session: session(),
+        chat: Uri::from("ahp-chat:/c"),
+        turn: TurnId::from(format!("t{number}")),
+        text: text.to_owned(),
+        agent: None,
+        files: Vec::new(),
+        own_commands: Vec::new(),
+    }
+}

@@ -1,0 +1,124 @@
+//! What a turn needs.
+
+use std::collections::BTreeMap;
+
+use agenthost_core::customizing::Preparation;
+use agenthost_customizations::Settings;
+use agenthost_protocol::ids::ProviderId;
+use agenthost_protocol::uri::Uri;
+use agenthost_workspace::uri_of;
+use expect_test::{Expect, expect};
+
+use crate::host::{Host, turn, workspace, write};
+
+async fn example(settings: Settings) -> Host {
+    let folder = workspace();
+    let work = folder.path().join("work");
+    write(&work, "AGENTS.md", "Be kind.");
+    write(&work, "CLAUDE.md", "Be Claude.");
+    write(&work, ".cursor/rules/ts.mdc", "---\nglobs: *.ts\n---\nNo any.");
+    write(&work, ".cursor/rules/db.mdc", "---\ndescription: About the database\n---\nNo joins.");
+    write(&work, ".cursor/rules/manual.mdc", "Only by hand.");
+    write(&work, ".agents/agents/writer.md", "---\nmodel: big\ntools: [Read]\n---\nYou write.");
+    write(&work, ".agents/skills/lint/SKILL.md", "---\ndescription: Runs linters\n---\nRun $ARGUMENTS.");
+    write(&work, ".agents/skills/own/SKILL.md", "---\ndescription: x\ndisable-model-invocation: true\n---\nX.");
+    write(&work, ".agents/skills/hidden/SKILL.md", "---\ndescription: y\nuser-invocable: false\n---\nY.");
+    write(&work, ".agents/prompts/fix.prompt.md", "Fix $1, then $2.");
+    write(&work, ".claude/commands/fix.md", "Other fix.");
+    let mut host = Host::follow(folder, settings).await;
+    host.settled().await;
+    host
+}
+
+async fn check(host: &mut Host, preparation: Preparation, expected: Expect) {
+    let prepared = host.prepare(preparation).await.unwrap();
+    let mut text = format!("model {:?}\n", prepared.model.map(|model| model.id));
+    text.push_str(prepared.instructions.as_deref().unwrap_or("nothing"));
+    expected.assert_eq(&text.replace(host.folder.path().to_str().unwrap(), "…"));
+}
+
+#[tokio::test]
+async fn rules_and_skills_reach_the_agent() {
+    let mut host = example(Settings::default()).await;
+    check(&mut host, turn(1, "hello"), expect![[""]]).await;
+}
+
+#[tokio::test]
+async fn files_of_a_message_choose_rules_and_a_custom_agent_says_who_to_be() {
+    let mut host = example(Settings::default()).await;
+    let preparation = Preparation {
+        files: vec![uri_of(&host.work().join("src/a.ts")).unwrap()],
+        agent: uri_of(&host.work().join(".agents/agents/writer.md")),
+        ..turn(1, "hello")
+    };
+    check(&mut host, preparation, expect![[""]]).await;
+}
+
+#[tokio::test]
+async fn what_the_agent_reads_by_itself_is_not_told_again() {
+    let native = vec!["CLAUDE.md".to_owned(), "AGENTS.md".to_owned(), ".agents/".to_owned()];
+    let settings = Settings {
+        native: BTreeMap::from([(ProviderId::from("agent"), native)]),
+        ..Settings::default()
+    };
+    let mut host = example(settings).await;
+    check(&mut host, turn(1, "hello"), expect![[""]]).await;
+    assert_eq!(host.commands, [".claude/commands:fix"]);
+}
+
+/// CUS-16.
+#[tokio::test]
+async fn what_is_off_has_no_effect() {
+    let mut host = example(Settings::default()).await;
+    let [rules, skills, files] = [".cursor/rules", ".agents/skills", "Instructions"].map(|name| host.id(name));
+    let agents = host.child("Instructions", "AGENTS.md").unwrap();
+    host.disable(&[&rules, &skills, &agents]).await;
+    check(&mut host, turn(1, "/lint"), expect![[""]]).await;
+    host.disable(&[&rules, &skills, &files]).await;
+    assert_eq!(host.prepare(turn(2, "/lint")).await.unwrap().text, None);
+}
+
+#[tokio::test]
+async fn prompts_and_skills_expand() {
+    let mut host = example(Settings::default()).await;
+    host.until(|host| !host.commands.is_empty()).await;
+    assert_eq!(host.commands, [".claude/commands:fix", "fix", "lint", "own"]);
+    let cases = [
+        ("/fix this 'and that'", Some("Fix this, then and that.")),
+        ("/.claude/commands:fix now", Some("Other fix.\n\nARGUMENTS: now")),
+        ("/hidden", None),
+        ("/unknown", None),
+        ("fix", None),
+        ("/", None),
+    ];
+    for (number, (text, expected)) in (0..).zip(cases) {
+        let prepared = host.prepare(turn(number, text)).await.unwrap();
+        assert_eq!(prepared.text.as_deref(), expected, "{text}");
+    }
+    let skill = host.prepare(turn(10, "/lint all")).await.unwrap().text.unwrap();
+    let skill = skill.replace(host.folder.path().to_str().unwrap(), "…");
+    assert_eq!(skill, "Follow the skill `lint`. Its files are in `…/work/.agents/skills/lint`.\n\nRun all.");
+    let own = Preparation {
+        own_commands: vec!["fix".to_owned()],
+        ..turn(11, "/fix a b")
+    };
+    assert_eq!(host.prepare(own).await.unwrap().text, None);
+}
+
+#[tokio::test]
+async fn a_custom_agent_that_is_gone_refuses_the_turn() {
+    let mut host = example(Settings::default()).await;
+    let preparation = Preparation {
+        agent: Some(Uri::from("file:///gone.md")),
+        ..turn(1, "hello")
+    };
+    let refused = host.prepare(preparation).await.unwrap_err();
+    assert_eq!(refused, "the custom agent `file:///gone.md` is not there, or is off");
+}
+
+#[tokio::test]
+async fn a_turn_of_a_session_that_nobody_follows_needs_nothing() {
+    let mut host = Host::start(workspace(), Settings::default());
+    let prepared = host.prepare(turn(1, "/fix")).await.unwrap();
+    assert!(prepared.instructions.is_none() && prepared.text.is_none());
+}
