@@ -1,1 +1,3 @@
-//! Tests of customizations.
+//! The tests of customizations.
+
+mod mcp;
