@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 use super::forwards;
 use super::gateway::{Gateway, GatewayAddress};
 use super::http;
-use super::room::{Room, server_tools};
+use super::room::{Room, Standing, server_tools};
 use super::running::{Runner, Wish};
 use super::spec::McpSpec;
 use super::tokens::Tokens;
@@ -61,8 +61,8 @@ pub enum ToolServersError {
     Http(#[source] reqwest::Error),
 }
 
-/// The servers of all sessions. What it does not finish is ended by
-/// [`ToolServers::stop`]; without it, what runs is killed with the runtime.
+/// The servers of all sessions. [`ToolServers::stop`] ends all of it; dropped,
+/// all of it ends some time later.
 pub struct ToolServers {
     shared: Arc<Shared>,
     runs: Arc<Runs>,
@@ -179,7 +179,7 @@ impl ToolServers {
             ToolErrand::Forward(asked) => {
                 let shared = Arc::clone(&self.shared);
                 self.shared.tasks.spawn(async move {
-                    let standing = shared.room(&asked.session).standing(&asked.server);
+                    let standing = shared.standing(&asked.session, &asked.server);
                     let (connection, id) = (asked.connection, asked.id.clone());
                     let session = asked.session.clone();
                     let asking = forwards::forward(standing, &shared.client, *asked);
@@ -201,7 +201,7 @@ impl ToolServers {
                 method,
                 params,
             } => {
-                let standing = self.shared.room(&session).standing(&server);
+                let standing = self.shared.standing(&session, &server);
                 forwards::tell(standing, &method, &params);
             }
         }
@@ -286,6 +286,12 @@ impl ToolServers {
     }
 }
 
+impl Drop for ToolServers {
+    fn drop(&mut self) {
+        self.shared.stopping.cancel();
+    }
+}
+
 /// Leaves out what runs.
 impl std::fmt::Debug for ToolServers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -317,6 +323,11 @@ impl Shared {
         self.tasks
             .spawn(announce(Arc::clone(self), Arc::clone(&room)));
         room
+    }
+
+    /// A server that runs.
+    fn standing(&self, session: &Uri, server: &CustomizationId) -> Option<Standing> {
+        self.lock().get(session)?.standing(server)
     }
 
     /// A number that no other call has.

@@ -123,7 +123,7 @@ impl Agent {
 
     /// Whether the host is gone.
     pub(crate) async fn is_cut_off(&mut self) -> bool {
-        let line = tokio::time::timeout(DEADLINE, self.output.next_line()).await;
-        matches!(line, Ok(Ok(None)))
+        let rest = async { while let Ok(Some(_)) = self.output.next_line().await {} };
+        tokio::time::timeout(DEADLINE, rest).await.is_ok()
     }
 }
