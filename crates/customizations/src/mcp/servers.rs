@@ -13,7 +13,7 @@ use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::sweep;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -22,6 +22,7 @@ use super::gateway::{Gateway, GatewayAddress};
 use super::http;
 use super::room::{Room, Standing, server_tools};
 use super::running::{Runner, Wish};
+use super::runs::{Begun, Runs};
 use super::spec::McpSpec;
 use super::tokens::Tokens;
 
@@ -85,18 +86,6 @@ pub(super) struct Shared {
     pub(super) stopping: CancellationToken,
     rooms: Mutex<BTreeMap<Uri, Arc<Room>>>,
     calls: AtomicU64,
-}
-
-/// Servers that run, or are about to.
-#[derive(Default)]
-pub(super) struct Runs(Mutex<BTreeMap<(Uri, CustomizationId), Run>>);
-
-/// One of them.
-struct Run {
-    /// What is wanted of it.
-    wish: watch::Sender<Wish>,
-    /// Cancelled when nothing of it is left.
-    over: CancellationToken,
 }
 
 impl ToolServers {
@@ -210,18 +199,12 @@ impl ToolServers {
     /// Starts a server. One that runs by this name already ends first, without
     /// a word.
     pub fn start(&self, session: &Uri, server: &CustomizationId, spec: McpSpec) {
-        let (wish, wished) = watch::channel(Wish::Run);
-        let over = CancellationToken::new();
-        let run = Run {
-            wish,
-            over: over.clone(),
-        };
         let key = (session.clone(), server.clone());
-        let before = self.runs.lock().insert(key.clone(), run);
-        let before = before.map(|before| {
-            before.wish.send_replace(Wish::Leave);
-            before.over
-        });
+        let Begun {
+            wished,
+            over,
+            before,
+        } = self.runs.begin(key.clone());
         let runner = Runner::new(
             Arc::clone(&self.shared),
             self.shared.room(session),
@@ -231,8 +214,6 @@ impl ToolServers {
         );
         let runs = Arc::clone(&self.runs);
         self.shared.tasks.spawn(async move {
-            // Whatever happens to this task, whoever waits for its end goes on.
-            let over = over.drop_guard();
             if let Some(before) = before {
                 before.cancelled().await;
             }
@@ -267,11 +248,7 @@ impl ToolServers {
 
     fn end(&self, session: &Uri) {
         let room = self.shared.lock().remove(session);
-        let runs = self.runs.lock();
-        for ((_, _), run) in runs.iter().filter(|((of, _), _)| of == session) {
-            run.wish.send_replace(Wish::Leave);
-        }
-        drop(runs);
+        self.runs.leave(session);
         if let Some(room) = room {
             room.over.cancel();
         }
@@ -361,36 +338,5 @@ async fn announce(shared: Arc<Shared>, room: Arc<Room>) {
         if !matches!(changed, Some(Ok(()))) {
             break;
         }
-    }
-}
-
-impl Runs {
-    /// Wishes something of a server that runs. Says whether one does.
-    fn wish(&self, key: (Uri, CustomizationId), wish: Wish) -> bool {
-        let runs = self.lock();
-        let run = runs.get(&key);
-        run.is_some_and(|run| {
-            run.wish.send_replace(wish);
-            true
-        })
-    }
-
-    /// Nothing is left of a run. Says what is wished of it that it did not get
-    /// to hear of; if another has taken its place, nothing is.
-    fn finished(&self, key: &(Uri, CustomizationId), over: tokio_util::sync::DropGuard) -> Wish {
-        let over = over.disarm();
-        let mut runs = self.lock();
-        let own = runs.get(key).filter(|run| run.over == over);
-        let wish = own.map(|run| *run.wish.borrow());
-        if wish.is_some() {
-            runs.remove(key);
-        }
-        drop(runs);
-        over.cancel();
-        wish.unwrap_or(Wish::Leave)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(Uri, CustomizationId), Run>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -29,24 +29,22 @@ pub(super) fn all(changed: bool) -> Vec<Tool> {
 
 /// Pages without end.
 pub(super) fn page(number: usize) -> ListToolsResult {
-    let mut result = ListToolsResult::default();
-    result.tools = (0..100)
-        .map(|index| tool(&format!("tool{number}_{index}")))
-        .collect();
+    let tools = (0..100).map(|index| tool(&format!("tool{number}_{index}")));
+    let mut result = ListToolsResult::with_all_items(tools.collect());
     result.next_cursor = Some((number + 1).to_string());
     result
 }
 
 fn tool(name: &str) -> Tool {
-    let mut listed = json!({
+    let title = (name == "image").then_some("Show an image");
+    let app = (name == "image").then(|| json!({"ui": {"resourceUri": "ui://image"}}));
+    let listed = json!({
         "name": name,
+        "title": title,
         "description": format!("The tool {name}"),
         "inputSchema": {"type": "object"},
+        "_meta": app,
     });
-    if name == "image" {
-        listed["title"] = json!("Show an image");
-        listed["_meta"] = json!({"ui": {"resourceUri": "ui://image"}});
-    }
     #[expect(clippy::expect_used, reason = "a test fails by panicking")]
     serde_json::from_value(listed).expect("it is a tool")
 }
