@@ -64,6 +64,7 @@ pub(crate) fn start_log(verbose: bool, json: bool) -> anyhow::Result<()> {
     let ours = Targets::new()
         .with_target("agenthost", level)
         .with_target("agent_client_protocol", LevelFilter::OFF)
+        .with_target("rmcp", LevelFilter::OFF)
         .with_default(LevelFilter::WARN);
     let log = tracing_subscriber::fmt()
         .with_max_level(level)

@@ -22,6 +22,7 @@ mod process;
 mod relay;
 mod room;
 mod running;
+mod runs;
 mod seal;
 mod servers;
 mod spec;
@@ -29,6 +30,7 @@ mod sse;
 mod tail;
 mod tokens;
 mod tools;
+mod trouble;
 
 pub use gateway::GatewayAddress;
 pub use relay::{RelayError, RelayTarget, relay};

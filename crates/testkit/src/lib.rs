@@ -4,7 +4,8 @@
 //! shape that the type itself declares; [`json`] compares and varies JSON;
 //! [`ScriptedAgent`] is an agent that does what a script says, with
 //! [`event`] for the lines of it; [`acp_agent`] is another, as a process that
-//! speaks ACP; [`model::FakeModel`] is what real agents are tried with.
+//! speaks ACP; [`mcp_server`] is a server of tools; [`model::FakeModel`] is
+//! what real agents are tried with.
 //!
 //! **What it never does.** Nothing of it is part of the product: only
 //! dev-dependencies may name this crate.
@@ -15,6 +16,7 @@ pub mod acp_agent;
 mod event;
 mod generator;
 pub mod json;
+pub mod mcp_server;
 pub mod model;
 pub mod packages;
 mod scripted_agent;

@@ -132,7 +132,10 @@ fn progress_token(params: &Object) -> Option<ProgressToken> {
 fn is(id: &RequestId, json: &Json) -> bool {
     match id {
         RequestId::Null => false,
-        RequestId::Number(digits) => json.is_number() && json.to_string() == **digits,
+        RequestId::Number(digits) => {
+            let number = json.as_number().map(ToString::to_string);
+            number.as_deref() == Some(digits)
+        }
         RequestId::Text(text) => json.as_str() == Some(text),
     }
 }

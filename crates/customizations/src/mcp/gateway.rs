@@ -169,14 +169,9 @@ async fn attend(shared: &Arc<Shared>, address: &GatewayAddress, stream: UnixStre
         return;
     };
     let peer = service.peer().clone();
-    loop {
-        match gone.run_until_cancelled(told.changed()).await {
-            Some(Ok(())) => {
-                if peer.notify_tool_list_changed().await.is_err() {
-                    break;
-                }
-            }
-            Some(Err(_)) | None => break,
+    while let Some(Ok(())) = gone.run_until_cancelled(told.changed()).await {
+        if peer.notify_tool_list_changed().await.is_err() {
+            break;
         }
     }
     gone.cancel();

@@ -16,11 +16,14 @@ use rmcp::model::{
 use rmcp::service::{
     NotificationContext, Peer, PeerRequestOptions, RoleClient, RoleServer, ServiceError,
 };
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::challenge::Challenge;
 use super::seal::open;
+
+/// How many notes of progress can be on their way to agents.
+const PASSING: usize = 64;
 
 /// Why a server did not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -171,6 +174,9 @@ pub(super) struct Ears {
     listeners: Arc<Listeners>,
     doubt: Arc<Notify>,
     tools_changed: Arc<Notify>,
+    /// How much can be on its way to agents. What is more is lost: an agent
+    /// that does not listen must not keep what a server tells of.
+    passing: Arc<Semaphore>,
 }
 
 impl Ears {
@@ -187,6 +193,7 @@ impl Ears {
             listeners: Arc::default(),
             doubt: Arc::default(),
             tools_changed: Arc::default(),
+            passing: Arc::new(Semaphore::new(PASSING)),
         }
     }
 
@@ -238,6 +245,9 @@ impl ClientHandler for Ears {
         let listener = self.listeners.lock().get(&params.progress_token).cloned();
         match listener {
             Some(Listener::Agent(agent, token)) => {
+                let Ok(_passing) = self.passing.try_acquire() else {
+                    return;
+                };
                 params.progress_token = token;
                 if agent.notify_progress(params).await.is_err() {
                     tracing::debug!("an agent that is gone hears nothing of progress");

@@ -63,12 +63,12 @@ fn places(server: &Url, challenge: &Challenge) -> Vec<Url> {
     let named = named.filter(|url| url.scheme() == "https" || same_origin(url, server));
     let path = server.path().trim_end_matches('/');
     let known = [format!("{WELL_KNOWN}{path}"), WELL_KNOWN.to_owned()];
-    let known = known.into_iter().filter_map(|path| {
+    let known = known.into_iter().map(|path| {
         let mut url = server.clone();
         url.set_path(&path);
         url.set_query(None);
         url.set_fragment(None);
-        Some(url)
+        url
     });
     let mut places: Vec<_> = named.into_iter().chain(known).collect();
     places.dedup();

@@ -151,7 +151,8 @@ impl Room {
 
     /// The host has heard of all changes up to this.
     pub(super) fn mark_told(&self, version: u64) {
-        self.told.send_replace(version);
+        self.told
+            .send_if_modified(|told| std::mem::replace(told, version) != version);
     }
 
     /// Hears of all that the host has heard of.

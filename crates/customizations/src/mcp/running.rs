@@ -1,20 +1,14 @@
 //! One server: how it comes to run, what is done while it does, how it ends.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use agenthost_core::tool_servers::ToolEvent;
 use agenthost_protocol::common::{ErrorInfo, McpAuthReason, McpAuthRequirement};
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::Object;
-use reqwest::header::{HeaderName, HeaderValue};
-use rmcp::service::{ClientInitializeError, RoleClient, RunningService, serve_client};
+use rmcp::service::{RoleClient, RunningService, serve_client};
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::streamable_http_client::{
-    HttpStatusError, StreamableHttpClientTransportConfig,
-};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use tokio::io::BufReader;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::challenge::Challenge;
 use super::http::{Bearer, Http};
 use super::lines::Lines;
-use super::link::{Ears, Link, LinkError, Listener};
+use super::link::{Ears, Link, LinkError};
 use super::metadata::{Shown, requirement};
 use super::origin::web_address;
 use super::process::Process;
@@ -30,12 +24,7 @@ use super::room::{Door, Room, Standing};
 use super::servers::{FAILED, Shared};
 use super::spec::{McpSpec, McpWay};
 use super::tools;
-
-/// How long a server may take to show that it is still there.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
-
-/// Longest text of a server in an error, in characters.
-const QUOTED: usize = 300;
+use super::trouble::{Stuck, doubted, named, not_begun};
 
 /// What is wanted of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,16 +57,6 @@ pub(super) struct Teller {
     shared: Arc<Shared>,
     session: Uri,
     server: CustomizationId,
-}
-
-/// Why a server does not go on.
-enum Stuck {
-    /// It wants a token.
-    Challenged(Challenge),
-    /// The token that it took is gone.
-    TokenLost,
-    /// For good.
-    Failed(String),
 }
 
 type Service = RunningService<RoleClient, Ears>;
@@ -345,66 +324,4 @@ enum Newest {
     NotNeeded,
     Shown,
     Gone,
-}
-
-/// Somebody could not reach a server: is it there?
-async fn doubted(link: &Link, forever: &CancellationToken) -> Option<Stuck> {
-    let asked = link.request(
-        "ping",
-        Object::new(),
-        Listener::Nobody,
-        SIGN_OF_LIFE,
-        forever,
-    );
-    match asked.await {
-        // Whatever it says, it says something.
-        Ok(_) | Err(LinkError::Refused(_) | LinkError::Cancelled) => None,
-        Err(LinkError::Challenged(challenge)) => Some(Stuck::Challenged(challenge)),
-        Err(error @ (LinkError::Silent | LinkError::Gone)) => {
-            Some(Stuck::Failed(error.to_string()))
-        }
-    }
-}
-
-/// Headers by name, or the name of one that can't be sent.
-fn named(headers: &[(String, String)]) -> Result<HashMap<HeaderName, HeaderValue>, String> {
-    let named = headers.iter().map(|(name, value)| {
-        let header = HeaderName::try_from(name.as_str()).map_err(|_| name.clone())?;
-        let mut value = HeaderValue::try_from(value.as_str()).map_err(|_| name.clone())?;
-        value.set_sensitive(true);
-        Ok((header, value))
-    });
-    named.collect()
-}
-
-/// Why a server is not ready, without what it said, except for its own words
-/// of refusal.
-fn not_begun(error: &ClientInitializeError) -> Stuck {
-    if let Some(header) = error.auth_challenge() {
-        return Stuck::Challenged(Challenge::parse(header));
-    }
-    let why = match error {
-        ClientInitializeError::JsonRpcError(refused) => {
-            let plain = refused.message.chars().filter(|c| !c.is_control());
-            format!("it refused: {}", plain.take(QUOTED).collect::<String>())
-        }
-        ClientInitializeError::ConnectionClosed(_) => "it ended before it was ready".to_owned(),
-        ClientInitializeError::TransportError { error, .. } => {
-            let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error.error.as_ref());
-            let mut status = None;
-            while let Some(error) = next {
-                status = status.or(error.downcast_ref::<HttpStatusError>().map(|e| e.status));
-                next = error.source();
-            }
-            match status {
-                Some(status) => format!("it answered with HTTP status {status}"),
-                None => "it can't be reached".to_owned(),
-            }
-        }
-        ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
-            "it speaks no version of MCP that the host does".to_owned()
-        }
-        _ => "it does not speak MCP as it should".to_owned(),
-    };
-    Stuck::Failed(why)
 }

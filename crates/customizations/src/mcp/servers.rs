@@ -13,15 +13,16 @@ use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::sweep;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::forwards;
 use super::gateway::{Gateway, GatewayAddress};
 use super::http;
-use super::room::{Room, server_tools};
+use super::room::{Room, Standing, server_tools};
 use super::running::{Runner, Wish};
+use super::runs::{Begun, Runs};
 use super::spec::McpSpec;
 use super::tokens::Tokens;
 
@@ -61,8 +62,8 @@ pub enum ToolServersError {
     Http(#[source] reqwest::Error),
 }
 
-/// The servers of all sessions. What it does not finish is ended by
-/// [`ToolServers::stop`]; without it, what runs is killed with the runtime.
+/// The servers of all sessions. [`ToolServers::stop`] ends all of it; dropped,
+/// all of it ends some time later.
 pub struct ToolServers {
     shared: Arc<Shared>,
     runs: Arc<Runs>,
@@ -85,18 +86,6 @@ pub(super) struct Shared {
     pub(super) stopping: CancellationToken,
     rooms: Mutex<BTreeMap<Uri, Arc<Room>>>,
     calls: AtomicU64,
-}
-
-/// Servers that run, or are about to.
-#[derive(Default)]
-pub(super) struct Runs(Mutex<BTreeMap<(Uri, CustomizationId), Run>>);
-
-/// One of them.
-struct Run {
-    /// What is wanted of it.
-    wish: watch::Sender<Wish>,
-    /// Cancelled when nothing of it is left.
-    over: CancellationToken,
 }
 
 impl ToolServers {
@@ -181,7 +170,7 @@ impl ToolServers {
             ToolErrand::Forward(asked) => {
                 let shared = Arc::clone(&self.shared);
                 self.shared.tasks.spawn(async move {
-                    let standing = shared.room(&asked.session).standing(&asked.server);
+                    let standing = shared.standing(&asked.session, &asked.server);
                     let (connection, id) = (asked.connection, asked.id.clone());
                     let session = asked.session.clone();
                     let asking = forwards::forward(standing, &shared.client, *asked);
@@ -203,7 +192,7 @@ impl ToolServers {
                 method,
                 params,
             } => {
-                let standing = self.shared.room(&session).standing(&server);
+                let standing = self.shared.standing(&session, &server);
                 forwards::tell(standing, &method, &params);
             }
         }
@@ -212,18 +201,12 @@ impl ToolServers {
     /// Starts a server. One that runs by this name already ends first, without
     /// a word.
     pub fn start(&self, session: &Uri, server: &CustomizationId, spec: McpSpec) {
-        let (wish, wished) = watch::channel(Wish::Run);
-        let over = CancellationToken::new();
-        let run = Run {
-            wish,
-            over: over.clone(),
-        };
         let key = (session.clone(), server.clone());
-        let before = self.runs.lock().insert(key.clone(), run);
-        let before = before.map(|before| {
-            before.wish.send_replace(Wish::Leave);
-            before.over
-        });
+        let Begun {
+            wished,
+            over,
+            before,
+        } = self.runs.begin(key.clone());
         let runner = Runner::new(
             Arc::clone(&self.shared),
             self.shared.room(session),
@@ -233,8 +216,6 @@ impl ToolServers {
         );
         let runs = Arc::clone(&self.runs);
         self.shared.tasks.spawn(async move {
-            // Whatever happens to this task, whoever waits for its end goes on.
-            let over = over.drop_guard();
             if let Some(before) = before {
                 before.cancelled().await;
             }
@@ -269,11 +250,7 @@ impl ToolServers {
 
     fn end(&self, session: &Uri) {
         let room = self.shared.lock().remove(session);
-        let runs = self.runs.lock();
-        for ((_, _), run) in runs.iter().filter(|((of, _), _)| of == session) {
-            run.wish.send_replace(Wish::Leave);
-        }
-        drop(runs);
+        self.runs.leave(session);
         if let Some(room) = room {
             room.over.cancel();
         }
@@ -285,6 +262,12 @@ impl ToolServers {
         self.shared.tasks.spawn(async move {
             shared.tell(&session, event).await;
         });
+    }
+}
+
+impl Drop for ToolServers {
+    fn drop(&mut self) {
+        self.shared.stopping.cancel();
     }
 }
 
@@ -321,6 +304,11 @@ impl Shared {
         room
     }
 
+    /// A server that runs.
+    fn standing(&self, session: &Uri, server: &CustomizationId) -> Option<Standing> {
+        self.lock().get(session)?.standing(server)
+    }
+
     /// A number that no other call has.
     pub(super) fn next_call(&self) -> ToolTicket {
         ToolTicket(self.calls.fetch_add(1, Ordering::Relaxed))
@@ -352,36 +340,5 @@ async fn announce(shared: Arc<Shared>, room: Arc<Room>) {
         if !matches!(changed, Some(Ok(()))) {
             break;
         }
-    }
-}
-
-impl Runs {
-    /// Wishes something of a server that runs. Says whether one does.
-    fn wish(&self, key: (Uri, CustomizationId), wish: Wish) -> bool {
-        let runs = self.lock();
-        let run = runs.get(&key);
-        run.is_some_and(|run| {
-            run.wish.send_replace(wish);
-            true
-        })
-    }
-
-    /// Nothing is left of a run. Says what is wished of it that it did not get
-    /// to hear of; if another has taken its place, nothing is.
-    fn finished(&self, key: &(Uri, CustomizationId), over: tokio_util::sync::DropGuard) -> Wish {
-        let over = over.disarm();
-        let mut runs = self.lock();
-        let own = runs.get(key).filter(|run| run.over == over);
-        let wish = own.map(|run| *run.wish.borrow());
-        if wish.is_some() {
-            runs.remove(key);
-        }
-        drop(runs);
-        over.cancel();
-        wish.unwrap_or(Wish::Leave)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(Uri, CustomizationId), Run>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -15,6 +15,7 @@ mod folders;
 mod generated;
 mod hooks;
 mod host;
+mod mcp;
 mod parsing;
 mod render;
 mod turns;

@@ -1,5 +1,6 @@
 //! What an agent can do at the gateway: list tools, and call them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, Service};
 use serde_json::json;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::super::answers::{answer, failure};
@@ -24,6 +26,9 @@ use super::super::servers::Shared;
 /// How long a tool of a server may take. Agents give up long before.
 const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// Most calls of an agent at once. More are refused.
+const CALLS: usize = 256;
+
 /// Serves the agent of one chat.
 pub(super) struct Counter {
     shared: Arc<Shared>,
@@ -31,6 +36,8 @@ pub(super) struct Counter {
     chat: Uri,
     /// Cancelled when the agent is gone, or its session is over.
     gone: CancellationToken,
+    /// How many calls the agent can still make.
+    room_for_calls: Semaphore,
 }
 
 /// A call of a client's tool that somebody waits for. Dropped before it is
@@ -67,6 +74,7 @@ impl Counter {
             room,
             chat,
             gone,
+            room_for_calls: Semaphore::new(CALLS),
         }
     }
 
@@ -86,6 +94,9 @@ impl Counter {
         let Some(tool) = offer.iter().find(|tool| tool.name == name) else {
             let reason = "there is no tool of this name";
             return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, reason, None));
+        };
+        let Ok(_call) = self.room_for_calls.try_acquire() else {
+            return Ok(failure("too many calls at once"));
         };
         let arguments = params.arguments.unwrap_or_default();
         let cancel = context.ct.clone();
@@ -259,6 +270,12 @@ impl Service<RoleServer> for Counter {
     ) -> Result<(), ErrorData> {
         // Cancellations are seen to before they come here.
         Ok(())
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        let known = ProtocolVersion::KNOWN_VERSIONS.iter();
+        let begun = known.filter(|version| version.has_initialize());
+        Cow::Owned(begun.cloned().collect())
     }
 
     fn get_info(&self) -> InitializeResult {

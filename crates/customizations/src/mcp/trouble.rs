@@ -1,0 +1,93 @@
+//! Why a server does not run, or does not run on.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use agenthost_protocol::wire::Object;
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::service::ClientInitializeError;
+use rmcp::transport::streamable_http_client::HttpStatusError;
+use tokio_util::sync::CancellationToken;
+
+use super::challenge::Challenge;
+use super::link::{Link, LinkError, Listener};
+
+/// How long a server may take to show that it is still there.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+
+/// Longest text of a server in an error, in characters.
+const QUOTED: usize = 300;
+
+/// Why a server does not go on.
+pub(super) enum Stuck {
+    /// It wants a token.
+    Challenged(Challenge),
+    /// The token that it took is gone.
+    TokenLost,
+    /// For good.
+    Failed(String),
+}
+
+/// Somebody could not reach a server: is it there?
+pub(super) async fn doubted(link: &Link, forever: &CancellationToken) -> Option<Stuck> {
+    let asked = link.request(
+        "ping",
+        Object::new(),
+        Listener::Nobody,
+        SIGN_OF_LIFE,
+        forever,
+    );
+    match asked.await {
+        // Whatever it says, it says something.
+        Ok(_) | Err(LinkError::Refused(_) | LinkError::Cancelled) => None,
+        Err(LinkError::Challenged(challenge)) => Some(Stuck::Challenged(challenge)),
+        Err(error @ (LinkError::Silent | LinkError::Gone)) => {
+            Some(Stuck::Failed(error.to_string()))
+        }
+    }
+}
+
+/// Headers by name, or the name of one that can't be sent.
+pub(super) fn named(
+    headers: &[(String, String)],
+) -> Result<HashMap<HeaderName, HeaderValue>, String> {
+    let named = headers.iter().map(|(name, value)| {
+        let header = HeaderName::try_from(name.as_str()).map_err(|_| name.clone())?;
+        let mut value = HeaderValue::try_from(value.as_str()).map_err(|_| name.clone())?;
+        value.set_sensitive(true);
+        Ok((header, value))
+    });
+    named.collect()
+}
+
+/// Why a server is not ready, without what it said, except for its own words
+/// of refusal.
+pub(super) fn not_begun(error: &ClientInitializeError) -> Stuck {
+    if let Some(header) = error.auth_challenge() {
+        return Stuck::Challenged(Challenge::parse(header));
+    }
+    let why = match error {
+        ClientInitializeError::JsonRpcError(refused) => {
+            let plain = refused.message.chars().filter(|c| !c.is_control());
+            format!("it refused: {}", plain.take(QUOTED).collect::<String>())
+        }
+        ClientInitializeError::ConnectionClosed(_) => "it ended before it was ready".to_owned(),
+        ClientInitializeError::TransportError { error, .. } => {
+            let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error.error.as_ref());
+            let mut status = None;
+            while let Some(error) = next {
+                status = status.or(error.downcast_ref::<HttpStatusError>().map(|e| e.status));
+                next = error.source();
+            }
+            match status {
+                Some(status) => format!("it answered with HTTP status {status}"),
+                None => "it can't be reached".to_owned(),
+            }
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
+            "it speaks no version of MCP that the host does".to_owned()
+        }
+        _ => "it does not speak MCP as it should".to_owned(),
+    };
+    Stuck::Failed(why)
+}

@@ -1,0 +1,22 @@
+//! Servers of tools, as the host and agents see them.
+
+mod agent;
+mod client_tools;
+mod gateway;
+mod oauth;
+mod processes;
+mod side_channel;
+mod stage;
+mod states;
+
+/// Is the server, when a test runs itself again.
+#[test]
+fn as_server() {
+    agenthost_testkit::mcp_server::play();
+}
+
+/// Is the relay, when a test runs itself again.
+#[test]
+fn as_relay() {
+    gateway::play_relay();
+}

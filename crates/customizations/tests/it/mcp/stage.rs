@@ -1,0 +1,214 @@
+//! What the tests of servers share.
+
+use std::path::Path;
+use std::time::Duration;
+
+use agenthost_core::agent::ClientTool;
+use agenthost_core::tool_servers::{ServerTool, ToolErrand, ToolEvent};
+use agenthost_core::{Principal, Token, TokenPlace};
+use agenthost_customizations::mcp::{McpSpec, McpWay, ToolServers, ToolServersConfig};
+use agenthost_protocol::common::{McpAuthRequirement, ToolDefinition};
+use agenthost_protocol::ids::{ClientId, CustomizationId};
+use agenthost_protocol::session::McpServerApps;
+use agenthost_protocol::uri::Uri;
+use agenthost_testkit::acp_agent::command;
+use agenthost_testkit::mcp_server::AS_SERVER;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+
+/// Nothing here takes longer.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Servers, and what is heard of them.
+pub(crate) struct Stage {
+    pub(crate) servers: ToolServers,
+    pub(crate) events: mpsc::Receiver<(Uri, ToolEvent)>,
+    /// Heard, but not what was waited for.
+    pub(crate) other: Vec<(Uri, ToolEvent)>,
+    pub(crate) notes: TempDir,
+}
+
+pub(crate) fn session() -> Uri {
+    Uri::new("ahp-session:/s1")
+}
+
+pub(crate) fn chat() -> Uri {
+    Uri::new("ahp-chat:/c1")
+}
+
+pub(crate) fn id(text: &str) -> CustomizationId {
+    CustomizationId::new(text)
+}
+
+/// A server that a test is, when it runs itself again.
+pub(crate) fn program(how: &str) -> McpSpec {
+    let (command, arguments) = command("mcp::as_server");
+    let environment = vec![
+        (AS_SERVER.to_owned(), how.to_owned()),
+        ("TEST_SECRET".to_owned(), "hunter22".to_owned()),
+    ];
+    McpSpec {
+        name: "test".to_owned(),
+        way: McpWay::Program {
+            command,
+            arguments,
+            environment,
+            directory: None,
+        },
+    }
+}
+
+pub(crate) fn web(url: &str) -> McpSpec {
+    McpSpec {
+        name: "web".to_owned(),
+        way: McpWay::Http {
+            url: url.to_owned(),
+            headers: Vec::new(),
+        },
+    }
+}
+
+pub(crate) fn client_tool(name: &str) -> ClientTool {
+    ClientTool {
+        client: ClientId::new("editor"),
+        name: name.to_owned(),
+        definition: ToolDefinition {
+            name: name.to_owned(),
+            title: Some("A tool".to_owned()),
+            description: Some("Does something".to_owned()),
+            input_schema: None,
+            output_schema: None,
+            annotations: None,
+            meta: None,
+        },
+    }
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        Self::with(ToolServersConfig::default())
+    }
+
+    pub(crate) fn with(config: ToolServersConfig) -> Self {
+        let notes = TempDir::new().unwrap();
+        let config = ToolServersConfig {
+            notes: Some(notes.path().to_owned()),
+            ..config
+        };
+        let (sender, events) = mpsc::channel(64);
+        Stage {
+            servers: ToolServers::new(config, sender).unwrap(),
+            events,
+            other: Vec::new(),
+            notes,
+        }
+    }
+
+    pub(crate) fn start(&self, server: &str, spec: McpSpec) {
+        self.servers.start(&session(), &id(server), spec);
+    }
+
+    pub(crate) fn errand(&self, errand: ToolErrand) {
+        self.servers.errand(errand, |_, _| None);
+    }
+
+    pub(crate) fn stop_server(&self, server: &str) {
+        self.errand(ToolErrand::Stop {
+            session: session(),
+            server: id(server),
+        });
+    }
+
+    pub(crate) fn token(&self, resource: &str, token: Option<&str>) {
+        let place = TokenPlace {
+            principal: Principal("ann".to_owned()),
+            resource: resource.to_owned(),
+        };
+        let token = token.map(|token| Token::from(token.to_owned()));
+        self.servers.token(place, token);
+    }
+
+    /// Waits for an event that is wanted.
+    pub(crate) async fn until<T>(&mut self, wanted: impl Fn(&ToolEvent) -> Option<T>) -> T {
+        let at = self
+            .other
+            .iter()
+            .position(|(_, event)| wanted(event).is_some());
+        if let Some(at) = at {
+            let (_, event) = self.other.remove(at);
+            return wanted(&event).unwrap();
+        }
+        loop {
+            let event = tokio::time::timeout(DEADLINE, self.events.recv()).await;
+            let Ok(event) = event else {
+                panic!("waited for nothing; heard {:?}", self.other);
+            };
+            let (session, event) = event.expect("servers are there");
+            if let Some(found) = wanted(&event) {
+                return found;
+            }
+            self.other.push((session, event));
+        }
+    }
+
+    pub(crate) async fn ready(&mut self) -> McpServerApps {
+        self.until(|event| match event {
+            ToolEvent::Ready { apps, .. } => Some(Ok(apps.clone())),
+            ToolEvent::Failed { error, .. } => Some(Err(error.message.clone())),
+            _ => None,
+        })
+        .await
+        .unwrap()
+    }
+
+    pub(crate) async fn failed(&mut self) -> String {
+        self.until(|event| match event {
+            ToolEvent::Failed { error, .. } => Some(error.message.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    pub(crate) async fn stopped(&mut self) {
+        self.until(|event| matches!(event, ToolEvent::Stopped { .. }).then_some(()))
+            .await;
+    }
+
+    pub(crate) async fn auth_required(&mut self) -> McpAuthRequirement {
+        self.until(|event| match event {
+            ToolEvent::AuthRequired { requirement, .. } => Some((**requirement).clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    /// Waits until there are such tools.
+    pub(crate) async fn tools(
+        &mut self,
+        wanted: impl Fn(&[ServerTool]) -> bool,
+    ) -> Vec<ServerTool> {
+        self.until(|event| match event {
+            ToolEvent::Tools { tools } if wanted(tools) => Some(tools.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    /// Ends all, and checks that nothing is left.
+    pub(crate) async fn end(self) {
+        let Stage { servers, notes, .. } = self;
+        tokio::time::timeout(DEADLINE, servers.stop())
+            .await
+            .unwrap();
+        assert_eq!(noted(notes.path()), Vec::<u32>::new());
+    }
+}
+
+/// Processes that are noted to run.
+pub(crate) fn noted(notes: &Path) -> Vec<u32> {
+    let entries = std::fs::read_dir(notes).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name());
+    names
+        .map(|name| name.to_str().unwrap().parse().unwrap())
+        .collect()
+}

@@ -1,0 +1,152 @@
+//! The states of servers.
+
+use std::time::Duration;
+
+use agenthost_core::tool_servers::{ToolErrand, ToolEvent};
+use agenthost_customizations::mcp::{McpSpec, McpWay, ToolServersConfig};
+use agenthost_testkit::mcp_server::{HttpServer, Protection};
+use serde_json::json;
+
+use super::stage::{Stage, id, program, session, web};
+
+#[tokio::test]
+async fn a_program_starts_lists_its_tools_and_stops() {
+    let mut stage = Stage::new();
+    stage.start("a", program("plain"));
+    let apps = stage.ready().await;
+    // MCP-13: what is advertised is what is served.
+    let capabilities = apps.capabilities;
+    assert_eq!(
+        capabilities.server_tools,
+        Some(json!({"listChanged": true}))
+    );
+    assert_eq!(capabilities.server_resources, Some(json!({})));
+    assert!(capabilities.logging.is_some());
+    assert_eq!(capabilities.sampling, None);
+    // The host knows the tools before it hears that the server is ready.
+    let (_, event) = stage.other.remove(0);
+    let ToolEvent::Tools { tools } = event else {
+        panic!("{event:?}");
+    };
+    assert_eq!(tools.len(), 12);
+    let image = tools.iter().find(|tool| tool.own_name == "image").unwrap();
+    assert_eq!(image.name, "test_image");
+    assert_eq!(image.title.as_deref(), Some("Show an image"));
+    assert_eq!(image.ui, Some(json!({"resourceUri": "ui://image"})));
+
+    stage.stop_server("a");
+    stage.stopped().await;
+    stage.tools(<[_]>::is_empty).await;
+    // A server that does not run has stopped, too.
+    stage.stop_server("a");
+    stage.stopped().await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_server_by_http_starts_and_stops() {
+    let server = HttpServer::start(Protection::default()).await;
+    let mut stage = Stage::new();
+    stage.start("w", web(&server.url()));
+    stage.ready().await;
+    let tools = stage.tools(|tools| !tools.is_empty()).await;
+    assert_eq!(tools[0].name, "web_echo");
+    stage.stop_server("w");
+    stage.stopped().await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_server_that_starts_again_says_nothing_of_its_end() {
+    let mut stage = Stage::new();
+    stage.start("a", program("plain"));
+    stage.ready().await;
+    stage.start("a", program("plain"));
+    stage.ready().await;
+    let stopped = |(_, event): &(_, ToolEvent)| matches!(event, ToolEvent::Stopped { .. });
+    assert!(!stage.other.iter().any(stopped));
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn what_can_not_start_says_why() {
+    let mut stage = Stage::new();
+    stage.start(
+        "a",
+        McpSpec {
+            name: "none".to_owned(),
+            way: McpWay::Program {
+                command: "/there/is/no/such/program".to_owned(),
+                arguments: Vec::new(),
+                environment: Vec::new(),
+                directory: None,
+            },
+        },
+    );
+    let why = stage.failed().await;
+    assert!(why.contains("there is no such program"), "{why}");
+    for url in ["nonsense", "file:///etc/passwd", "http://127.0.0.1:1/mcp"] {
+        stage.start("a", web(url));
+        let why = stage.failed().await;
+        let expected = match url {
+            "http://127.0.0.1:1/mcp" => "it can't be reached",
+            _ => "its address is not one of the web",
+        };
+        assert_eq!(why, expected);
+    }
+    stage.errand(ToolErrand::Start {
+        session: session(),
+        server: id("nobody"),
+    });
+    assert_eq!(stage.failed().await, "there is no such server");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_server_that_dies_says_what_it_said_last_without_secrets() {
+    let mut stage = Stage::new();
+    stage.start("a", program("die"));
+    let why = stage.failed().await;
+    assert_eq!(
+        why,
+        "it ended before it was ready\nthere is no configuration\nthe key is …"
+    );
+    stage.start("a", program("refuse"));
+    assert_eq!(stage.failed().await, "it refused: go away");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_fails_in_time() {
+    let mut stage = Stage::with(ToolServersConfig {
+        start_within: Duration::from_secs(1),
+        ..ToolServersConfig::default()
+    });
+    stage.start("a", program("hang"));
+    assert_eq!(stage.failed().await, "it was not ready within 1 s");
+    // One that hangs can be stopped, too.
+    stage.start("a", program("hang"));
+    stage.stop_server("a");
+    stage.stopped().await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn noise_and_endless_lines_are_passed_over() {
+    let mut stage = Stage::new();
+    for how in ["junk", "huge"] {
+        stage.start(how, program(how));
+        stage.ready().await;
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_list_of_tools_has_an_end() {
+    let mut stage = Stage::new();
+    stage.start("a", program("many"));
+    stage.ready().await;
+    let tools = stage.tools(|tools| !tools.is_empty()).await;
+    assert_eq!(tools.len(), 1_000);
+    stage.end().await;
+}

@@ -1,0 +1,69 @@
+//! What servers do that they should not.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this is what a server says"
+)]
+
+use std::io::Write;
+use std::time::Duration;
+
+/// Misbehaves at the beginning. Says whether to go on after that.
+pub(super) async fn misbehave(how: &str) -> bool {
+    match how {
+        "hang" => std::future::pending().await,
+        "refuse" => {
+            let mut line = String::new();
+            drop(std::io::stdin().read_line(&mut line));
+            println!(r#"{{"jsonrpc":"2.0","id":0,"error":{{"code":-32000,"message":"go away"}}}}"#);
+            false
+        }
+        "die" => {
+            eprintln!("there is no configuration");
+            eprintln!(
+                "the key is {}",
+                std::env::var("TEST_SECRET").unwrap_or_default()
+            );
+            std::process::exit(2)
+        }
+        "junk" => {
+            println!("starting up… {{not json");
+            println!(r#"{{"level":"info","message":"json, but no message"}}"#);
+            println!("[1,2,3]");
+            println!("null");
+            let mut output = std::io::stdout().lock();
+            drop(output.write_all(b"\xff\xfe\n\n\r\n"));
+            drop(output.flush());
+            true
+        }
+        "huge" => {
+            let piece = vec![b'x'; 1024 * 1024];
+            let mut output = std::io::stdout().lock();
+            for _ in 0..20 {
+                drop(output.write_all(&piece));
+            }
+            drop(output.write_all(b"\n"));
+            drop(output.flush());
+            true
+        }
+        "stubborn" => {
+            // Something that stays when its parent goes, in a group of its own.
+            let started = std::process::Command::new("setsid")
+                .args(["sleep", "1000"])
+                .spawn();
+            if let Err(error) = started {
+                eprintln!("start something that stays: {error}");
+            }
+            true
+        }
+        _ => true,
+    }
+}
+
+/// Stays when it should go.
+pub(super) async fn linger(how: &str) {
+    if how == "stubborn" {
+        tokio::time::sleep(Duration::from_secs(1000)).await;
+    }
+}

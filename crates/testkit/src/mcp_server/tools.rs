@@ -1,0 +1,124 @@
+//! The tools of the server.
+
+use rmcp::model::{
+    CallToolResponse, CallToolResult, ContentBlock, ErrorData, JsonObject, ListToolsResult,
+    ProgressNotificationParam, Tool,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::{Value, json};
+
+/// All tools; after a change there is one more.
+pub(super) fn all(changed: bool) -> Vec<Tool> {
+    let names = [
+        "echo",
+        "add",
+        "slow",
+        "fail",
+        "refuse",
+        "big",
+        "image",
+        "needs_scope",
+        "change_tools",
+        "log",
+        "variable",
+        "crash",
+    ];
+    let extra = changed.then_some("extra");
+    names.into_iter().chain(extra).map(tool).collect()
+}
+
+/// Pages without end.
+pub(super) fn page(number: usize) -> ListToolsResult {
+    let tools = (0..100).map(|index| tool(&format!("tool{number}_{index}")));
+    let mut result = ListToolsResult::with_all_items(tools.collect());
+    result.next_cursor = Some((number + 1).to_string());
+    result
+}
+
+fn tool(name: &str) -> Tool {
+    let title = (name == "image").then_some("Show an image");
+    let app = (name == "image").then(|| json!({"ui": {"resourceUri": "ui://image"}}));
+    let listed = json!({
+        "name": name,
+        "title": title,
+        "description": format!("The tool {name}"),
+        "inputSchema": {"type": "object"},
+        "_meta": app,
+    });
+    #[expect(clippy::expect_used, reason = "a test fails by panicking")]
+    serde_json::from_value(listed).expect("it is a tool")
+}
+
+/// Does what a tool does.
+pub(super) async fn call(
+    name: &str,
+    arguments: JsonObject,
+    context: RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let number = |name: &str| arguments.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let text_of = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or("");
+    let said = |text: String| CallToolResult::success(vec![ContentBlock::text(text)]);
+    let result = match name {
+        "echo" => said(text_of("text").to_owned()),
+        "add" => {
+            let sum = number("a") + number("b");
+            let mut result = said(sum.to_string());
+            result.structured_content = Some(json!({ "sum": sum }));
+            result
+        }
+        "slow" => {
+            slow(number("steps"), &context).await;
+            if !arguments.contains_key("last") {
+                context.ct.cancelled().await;
+            }
+            said("done".to_owned())
+        }
+        "fail" => CallToolResult::error(vec![ContentBlock::text("it did not work")]),
+        "refuse" => return Err(ErrorData::invalid_params("not like this", None)),
+        "big" => {
+            let bytes = usize::try_from(number("bytes")).unwrap_or(0);
+            said("x".repeat(bytes))
+        }
+        "image" => {
+            let image = ContentBlock::image("aW1hZ2U=", "image/png");
+            let mut result = CallToolResult::success(vec![image]);
+            result.meta = serde_json::from_value(json!({"made": "by hand"})).ok();
+            result
+        }
+        "log" => {
+            log(&context).await;
+            said("logged".to_owned())
+        }
+        "variable" => said(std::env::var(text_of("name")).unwrap_or_default()),
+        "crash" => crash(),
+        _ => said(format!("{name} was called")),
+    };
+    Ok(result.into())
+}
+
+async fn slow(steps: u64, context: &RequestContext<RoleServer>) {
+    let Some(token) = context.meta.get_progress_token() else {
+        return;
+    };
+    for step in 1..=u32::try_from(steps).unwrap_or(0) {
+        let mut progress = ProgressNotificationParam::new(token.clone(), f64::from(step));
+        progress.message = Some(format!("step {step}"));
+        drop(context.peer.notify_progress(progress).await);
+    }
+}
+
+#[expect(deprecated, reason = "what servers may still do has to work")]
+async fn log(context: &RequestContext<RoleServer>) {
+    use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
+    let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!("a log line"));
+    drop(context.peer.notify_logging_message(message).await);
+}
+
+#[expect(clippy::print_stderr, reason = "a server that fails complains there")]
+fn crash() -> ! {
+    eprintln!(
+        "it is all over, {}",
+        std::env::var("TEST_SECRET").unwrap_or_default()
+    );
+    std::process::exit(3)
+}
