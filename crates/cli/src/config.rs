@@ -21,6 +21,7 @@ use toml::de::{DeTable, DeValue};
 
 use self::agents::AgentTable;
 pub(crate) use self::agents::{Candidate, Standing};
+use self::customizations::{McpTable, PluginTable};
 
 /// A key and what it means.
 pub(crate) struct Key {

@@ -83,8 +83,6 @@ enum Message {
     Errand(CustomizationErrand),
     /// Containers whose files have changed.
     Touched(BTreeSet<String>),
-    /// Code that is allowed from now on: all of it.
-    Trust(BTreeSet<String>),
 }
 
 impl Customizations {
@@ -115,12 +113,6 @@ impl Customizations {
     /// Does what is wanted, and tells of it.
     pub async fn errand(&self, errand: CustomizationErrand) {
         self.send(Message::Errand(errand)).await;
-    }
-
-    /// Says which code is allowed from now on: all of it, as
-    /// [`code_key`](crate::code_key) names it.
-    pub async fn trust(&self, keys: BTreeSet<String>) {
-        self.send(Message::Trust(keys)).await;
     }
 
     /// How a server of a session is reached.

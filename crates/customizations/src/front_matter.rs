@@ -45,7 +45,9 @@ pub(crate) fn split(text: &str) -> FrontMatter<'_> {
 }
 
 fn opens(text: &str) -> bool {
-    text.lines().next().is_some_and(|line| line.trim_end() == "---")
+    text.lines()
+        .next()
+        .is_some_and(|line| line.trim_end() == "---")
         && text.lines().nth(1).is_some_and(|line| line.contains(':'))
 }
 
@@ -143,9 +145,15 @@ mod tests {
             expect![[r##"{"name":"a","tools":["Read","Write"]} | "# A\n""##]],
         );
         check("no top\n", expect![[r#"{} | "no top\n""#]]);
-        check("---\r\nname: a\r\n---\r\nb", expect![[r#"{"name":"a"} | "b""#]]);
+        check(
+            "---\r\nname: a\r\n---\r\nb",
+            expect![[r#"{"name":"a"} | "b""#]],
+        );
         check("---\n---\nb", expect![[r#"{} | "b""#]]);
-        check("---\n\nA line after a ruler.\n", expect![[r#"{} | "---\n\nA line after a ruler.\n""#]]);
+        check(
+            "---\n\nA line after a ruler.\n",
+            expect![[r#"{} | "---\n\nA line after a ruler.\n""#]],
+        );
         check(
             "---\ndescription: >-\n  two\n  lines\n---\nb",
             expect![[r#"{"description":"two lines"} | "b""#]],
@@ -156,7 +164,9 @@ mod tests {
     fn what_is_almost_yaml() {
         check(
             "---\ndescription: Use it when: it's late\nglobs: *.ts,src/**\nargument-hint: [a] [b]\nalwaysApply: false\n---\nb",
-            expect![[r#"{"description":"Use it when: it's late","globs":"*.ts,src/**","argument-hint":"[a] [b]","alwaysApply":false} | "b""#]],
+            expect![[
+                r#"{"description":"Use it when: it's late","globs":"*.ts,src/**","argument-hint":"[a] [b]","alwaysApply":false} | "b""#
+            ]],
         );
     }
 
@@ -170,10 +180,7 @@ mod tests {
             "---\n- a\n- b\n---\nb",
             expect![[r#"{} | "b" | its front matter can't be read: it has no names with values"#]],
         );
-        check(
-            "---\nname: a\n  b: [\n---\nb",
-            expect![[r#""#]],
-        );
+        check("---\nname: a\n  b: [\n---\nb", expect![[r#""#]]);
         let deep = format!("---\na: {}\n---\nb", "[".repeat(5_000));
         assert!(split(&deep).problem.is_none(), "it is taken for plain text");
         let deep = format!("---\na:\n{}\n---\nb", "- ".repeat(5_000));

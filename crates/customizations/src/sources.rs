@@ -112,7 +112,9 @@ pub fn code_key(container: &Uri, code: &str) -> String {
 /// (`AgentInfo.customizations`).
 pub fn declared(settings: &Settings, data: &Path, provider: &ProviderId) -> Vec<Customization> {
     let plugins = places::plugins(settings, data, provider);
-    let plugins = plugins.iter().map(|plugin| plugin.customization(None, None));
+    let plugins = plugins
+        .iter()
+        .map(|plugin| plugin.customization(None, None));
     plugins.chain(servers(settings)).collect()
 }
 

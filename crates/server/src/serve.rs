@@ -9,11 +9,12 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use agenthost_agents::Agents;
-use agenthost_core::{Config, Host, SessionKey};
+use agenthost_core::{Config, Host, Input, SessionKey};
 use agenthost_customizations::declared;
 use agenthost_customizations::mcp::ToolServersError;
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::number::Millis;
+use agenthost_protocol::root::AgentInfo;
 use agenthost_store::{Store, StoreError};
 use agenthost_workspace::{Contents, Shell, uri_of};
 use axum::serve::ListenerExt;

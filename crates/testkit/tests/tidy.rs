@@ -68,6 +68,7 @@ const LAYERS: &[Layer] = &[
         uses: &[
             "protocol",
             "agents",
+            "customizations",
             "store",
             "workspace",
             "server",

@@ -277,8 +277,8 @@ fn bare_names<'a>(settings: &'a Settings, workspace: Option<&'a Path>) -> Names<
 fn is_brought(shown: &Customization) -> bool {
     match shown {
         Customization::Plugin(plugin) => plugin.container.client_id.is_some(),
-        Customization::Directory(_)
-        | Customization::McpServer(_)
-        | Customization::Unknown(_) => false,
+        Customization::Directory(_) | Customization::McpServer(_) | Customization::Unknown(_) => {
+            false
+        }
     }
 }

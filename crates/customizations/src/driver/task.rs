@@ -166,10 +166,6 @@ impl Task {
         match message {
             Message::Errand(errand) => self.errand(errand),
             Message::Touched(shelves) => self.touched(&shelves),
-            Message::Trust(keys) => {
-                self.settings.trusted = keys;
-                self.reshow();
-            }
         }
     }
 
@@ -189,6 +185,10 @@ impl Task {
                 let known = self.sessions.entry(session.clone()).or_default();
                 known.disabled = ids;
                 self.publish(&session);
+            }
+            CustomizationErrand::Trust { keys } => {
+                self.settings.trusted = keys;
+                self.reshow();
             }
             CustomizationErrand::Prepare(preparation) => self.prepare(preparation),
             CustomizationErrand::TurnEnded {

@@ -53,7 +53,10 @@ pub(super) fn read(found: &mut Finding<'_>, path: &str, text: &str) -> Markdown 
         description: description.map(|text| cut(&text, LONGEST_DESCRIPTION)),
         model,
         tools,
-        not_by_model: infer.map(|infer| !infer).or(not_by_model).filter(|off| *off),
+        not_by_model: infer
+            .map(|infer| !infer)
+            .or(not_by_model)
+            .filter(|off| *off),
         not_by_user: by_user.map(|may| !may).filter(|off| *off),
         always,
         globs: globs.filter(|globs| !globs.is_empty()),
@@ -126,7 +129,11 @@ impl Values<'_, '_> {
             }
         };
         let list = list.into_iter().filter(|text| !text.is_empty());
-        Some(list.take(MOST).map(|text| cut(&text, LONGEST_NAME)).collect())
+        Some(
+            list.take(MOST)
+                .map(|text| cut(&text, LONGEST_NAME))
+                .collect(),
+        )
     }
 
     fn wrong(&mut self, key: &str, expected: &str) {

@@ -57,7 +57,9 @@ struct Client {
 
 impl Client {
     fn new(files: &[(&str, &'static str)]) -> Self {
-        let files = files.iter().map(|(path, text)| (format!("{ROOT}/{path}"), *text));
+        let files = files
+            .iter()
+            .map(|(path, text)| (format!("{ROOT}/{path}"), *text));
         Client {
             files: files.collect(),
             asked: 0,
@@ -68,7 +70,10 @@ impl Client {
     fn answer(&self, wanted: &Wanted) -> Result<Heard, String> {
         match wanted {
             Wanted::Read(uri) => {
-                let text = self.files.get(uri.as_str()).ok_or("there is no such file")?;
+                let text = self
+                    .files
+                    .get(uri.as_str())
+                    .ok_or("there is no such file")?;
                 let read = ResourceReadResult {
                     data: (*text).to_owned(),
                     encoding: ContentEncoding::Utf8,
@@ -89,7 +94,9 @@ impl Client {
                 }
                 let entries = entries.into_iter();
                 let entries = entries.map(|(name, r#type)| DirectoryEntry { name, r#type });
-                Ok(Heard::Listed(ResourceListResult { entries: entries.collect() }))
+                Ok(Heard::Listed(ResourceListResult {
+                    entries: entries.collect(),
+                }))
             }
         }
     }
@@ -122,7 +129,9 @@ async fn serve(host: &mut Host, client: &mut Client, what: impl Fn(&Host) -> boo
 }
 
 fn brought(host: &Host) -> String {
-    host.find("Brought").map(render::container).unwrap_or_default()
+    host.find("Brought")
+        .map(render::container)
+        .unwrap_or_default()
 }
 
 #[tokio::test]
@@ -135,7 +144,11 @@ async fn a_plugin_of_a_client_is_read_by_asking_it() {
         ("skills/a b/helper.sh", "#!/bin/sh\n"),
     ]);
     // Files are spelled as URIs.
-    client.files = client.files.into_iter().map(|(path, text)| (path.replace(' ', "%20"), text)).collect();
+    client.files = client
+        .files
+        .into_iter()
+        .map(|(path, text)| (path.replace(' ', "%20"), text))
+        .collect();
     bring(&host, vec![("c1", plugin("p", ROOT, Some("1")))]).await;
     host.until(|host| !brought(host).is_empty()).await;
     assert_eq!(brought(&host), "Brought of c1 loading not read");
@@ -159,9 +172,21 @@ async fn a_plugin_of_a_client_is_read_by_asking_it() {
     assert_eq!(brought(&host), "Brought of c1 loaded [a]");
     assert_eq!(host.id("Brought").as_str(), "p");
     // The agent can read its files.
-    let told = host.prepare(turn(1, "hello")).await.unwrap().instructions.unwrap();
-    let path = told.split(['(', ')']).find(|part| part.ends_with("SKILL.md")).unwrap();
-    assert!(std::fs::read_to_string(path).unwrap().ends_with("See helper.sh"));
+    let told = host
+        .prepare(turn(1, "hello"))
+        .await
+        .unwrap()
+        .instructions
+        .unwrap();
+    let path = told
+        .split(['(', ')'])
+        .find(|part| part.ends_with("SKILL.md"))
+        .unwrap();
+    assert!(
+        std::fs::read_to_string(path)
+            .unwrap()
+            .ends_with("See helper.sh")
+    );
     let folder = std::path::Path::new(path).parent().unwrap();
     assert!(folder.join("helper.sh").exists());
     // When the client leaves, all of it goes (CUS-9).
@@ -172,7 +197,9 @@ async fn a_plugin_of_a_client_is_read_by_asking_it() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(20), gone).await.expect("its files go");
+    tokio::time::timeout(std::time::Duration::from_secs(20), gone)
+        .await
+        .expect("its files go");
 }
 
 /// CUS-7.
@@ -182,7 +209,10 @@ async fn a_plugin_is_read_again_only_when_its_nonce_is_another() {
     host.settled().await;
     let mut client = Client::new(&[("skills/a.md", "A.")]);
     bring(&host, vec![("c1", plugin("p", ROOT, Some("1")))]).await;
-    serve(&mut host, &mut client, |host| brought(host).contains("loaded [a]")).await;
+    serve(&mut host, &mut client, |host| {
+        brought(host).contains("loaded [a]")
+    })
+    .await;
     let asked = client.asked;
     let mut renamed = plugin("p", ROOT, Some("1"));
     renamed.plugin.0.version = Some("2".to_owned());
@@ -191,7 +221,10 @@ async fn a_plugin_is_read_again_only_when_its_nonce_is_another() {
     host.prepare(turn(1, "hello")).await.unwrap();
     assert_eq!(brought(&host), "Brought of c1 loaded [a]");
     bring(&host, vec![("c1", plugin("p", ROOT, Some("2")))]).await;
-    serve(&mut host, &mut client, |host| brought(host).contains("loaded [a, b]")).await;
+    serve(&mut host, &mut client, |host| {
+        brought(host).contains("loaded [a, b]")
+    })
+    .await;
     assert_eq!(client.asked, asked + asked + 1);
 }
 
@@ -203,7 +236,10 @@ async fn files_of_a_client_are_never_read_from_this_disk() {
     host.write("skills/a/SKILL.md", "A.");
     bring(&host, vec![("c1", plugin("p", &uri, None))]).await;
     let mut client = Client::new(&[]);
-    serve(&mut host, &mut client, |host| brought(host).contains("loaded")).await;
+    serve(&mut host, &mut client, |host| {
+        brought(host).contains("loaded")
+    })
+    .await;
     assert_eq!(brought(&host), "Brought of c1 loaded []");
 }
 
@@ -238,7 +274,10 @@ async fn two_clients_with_one_id_are_told_apart_and_hooks_of_clients_wait() {
     bring(&host, both).await;
     let all_read = |host: &Host| {
         let all: Vec<_> = host.known.iter().map(render::container).collect();
-        all.iter().filter(|one| one.contains("Brought") && one.contains("[a, ")).count() == 2
+        all.iter()
+            .filter(|one| one.contains("Brought") && one.contains("[a, "))
+            .count()
+            == 2
     };
     serve(&mut host, &mut client, all_read).await;
     let ids: std::collections::BTreeSet<_> = host
@@ -249,7 +288,11 @@ async fn two_clients_with_one_id_are_told_apart_and_hooks_of_clients_wait() {
             children.filter_map(|child| child.id()).chain(one.id())
         })
         .collect();
-    let count = host.known.iter().map(|one| 1 + one.children().map_or(0, <[_]>::len)).sum::<usize>();
+    let count = host
+        .known
+        .iter()
+        .map(|one| 1 + one.children().map_or(0, <[_]>::len))
+        .sum::<usize>();
     assert_eq!(ids.len(), count, "CUS-2");
     assert!(brought(&host).contains("nobody allowed"));
     assert_eq!(host.prepare(turn(1, "hello")).await.unwrap().context, None);

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use agenthost_core::customizing::{
-    CustomizationErrand, CustomizationEvent, Preparation, Prepared,
-};
+use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent, Preparation, Prepared};
 use agenthost_customizations::{Customizations, Settings};
 use agenthost_protocol::ids::{CustomizationId, ProviderId, TurnId};
 use agenthost_protocol::session::Customization;

@@ -35,7 +35,9 @@ fn load(package: &mut Package, root: &Path, folder: &Path) {
 }
 
 fn check(name: &str, expected: Expect) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("test_data").join(name);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("test_data")
+        .join(name);
     let mut package = Package::default();
     load(&mut package, &root, &root);
     expected.assert_eq(&render::parsed(&parse(&package, &frame(Layout::Plugin))));
@@ -77,7 +79,10 @@ fn a_manifest_that_is_no_manifest_is_an_error() {
             &[("plugin.json", text), ("skills/a/SKILL.md", "A.")],
         );
         assert!(parsed.items.is_empty(), "{text}");
-        assert!(parsed.failure.unwrap().starts_with("`plugin.json`: "), "{text}");
+        assert!(
+            parsed.failure.unwrap().starts_with("`plugin.json`: "),
+            "{text}"
+        );
     }
 }
 
@@ -94,18 +99,19 @@ fn folders_of_one_kind() {
         let parsed = of(Layout::Folder(kind), files);
         text.push_str(&render::parsed(&parsed));
     }
-    expect![[""]]
-    .assert_eq(&text);
+    expect![[""]].assert_eq(&text);
 }
 
 #[test]
 fn files_that_are_rules() {
     let parsed = of(
         Layout::Files(Kind::Rule),
-        &[("AGENTS.md", "Be kind."), (".github/copilot-instructions.md", "Be brief.")],
+        &[
+            ("AGENTS.md", "Be kind."),
+            (".github/copilot-instructions.md", "Be brief."),
+        ],
     );
-    expect![[""]]
-    .assert_eq(&render::parsed(&parsed));
+    expect![[""]].assert_eq(&render::parsed(&parsed));
 }
 
 #[test]
@@ -113,7 +119,10 @@ fn ids_are_the_same_whenever_and_wherever_something_is_read() {
     let files = [("skills/a/SKILL.md", "A."), ("skills/b/SKILL.md", "B.")];
     let ids = |parsed: &Parsed| -> Vec<String> {
         let children = parsed.children();
-        children.iter().map(|child| child.id().unwrap().to_string()).collect()
+        children
+            .iter()
+            .map(|child| child.id().unwrap().to_string())
+            .collect()
     };
     let first = ids(&of(Layout::Plugin, &files));
     assert_eq!(first, ids(&of(Layout::Plugin, &files)));
@@ -141,5 +150,7 @@ fn what_has_code_says_so() {
     assert!(server(r#"{"command": "x"}"#));
     assert!(!server(r#"{"url": "https://x"}"#));
     // What is in the host's environment must not go anywhere unasked.
-    assert!(server(r#"{"url": "https://x", "headers": {"a": "${TOKEN}"}}"#));
+    assert!(server(
+        r#"{"url": "https://x", "headers": {"a": "${TOKEN}"}}"#
+    ));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agenthost_core::tool_servers::{ToolErrand, ToolEvent};
+use agenthost_core::tool_servers::{StartedBy, ToolErrand, ToolEvent};
 use agenthost_customizations::mcp::{McpSpec, McpWay, ToolServersConfig};
 use agenthost_testkit::mcp_server::{HttpServer, Protection};
 use serde_json::json;
@@ -95,6 +95,7 @@ async fn what_can_not_start_says_why() {
         assert_eq!(why, expected);
     }
     stage.errand(ToolErrand::Start {
+        by: StartedBy::Person,
         session: session(),
         server: id("nobody"),
     });
