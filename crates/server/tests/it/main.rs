@@ -21,4 +21,5 @@ mod room;
 mod scripted;
 mod slow;
 mod terminals;
+mod tool_servers;
 mod ways;

@@ -1,0 +1,265 @@
+//! Servers of tools (MCP) through the host: an agent uses them, apps talk to
+//! them, tokens reach them.
+
+use agenthost_customizations::Settings;
+use agenthost_customizations::parse::{Declared, DeclaredWay};
+use agenthost_testkit::acp_agent;
+use agenthost_testkit::mcp_server::{self, HttpServer, Protection};
+use serde_json::{Value, json};
+
+use crate::customizing::Room;
+use crate::peer::Peer;
+use crate::room::SESSION;
+
+/// The process that is a server; nothing to test.
+#[test]
+fn the_server() {
+    mcp_server::play();
+}
+
+/// A server that is a program.
+fn program(name: &str, how: &str) -> Declared {
+    let (command, arguments) = acp_agent::command("tool_servers::the_server");
+    Declared {
+        name: name.to_owned(),
+        way: DeclaredWay::Program {
+            command,
+            arguments,
+            environment: vec![(mcp_server::AS_SERVER.to_owned(), how.to_owned())],
+            directory: None,
+        },
+    }
+}
+
+fn with(servers: Vec<Declared>) -> Settings {
+    Settings {
+        servers,
+        ..Settings::default()
+    }
+}
+
+fn state(peer: &Peer, name: &str) -> Value {
+    let found = peer.customization(name);
+    found.map_or(Value::Null, |found| found["state"]["kind"].clone())
+}
+
+/// MCP-1 to MCP-5, MCP-11: a server starts with the first turn, its tools are
+/// the agent's, and a call of one names it; stopped, they are gone.
+#[tokio::test]
+async fn an_agent_uses_a_server() {
+    let room = Room::new();
+    let server = room.serve(with(vec![program("calc", "plain")])).await;
+    let mut peer = Peer::join(&server, "editor").await;
+    peer.open(room.project.path()).await;
+    peer.until("the server", |peer| peer.customization("calc").is_some())
+        .await;
+    assert_eq!(state(&peer, "calc"), "stopped");
+    // What it runs is nobody's business (CUS-19).
+    let shown = peer.session().to_string();
+    assert!(!shown.contains(mcp_server::AS_SERVER), "{shown}");
+
+    let said = peer.hears("t1", "mcp list").await;
+    assert!(said.contains("calc_add"), "{said}");
+    assert_eq!(state(&peer, "calc"), "ready");
+    let blocked = peer.actions.iter().any(|action| {
+        action["type"] == "session/mcpServerStateChanged" && action["state"]["blocking"] == true
+    });
+    assert!(blocked, "{:?}", peer.actions);
+    peer.actions.clear();
+    let said = peer
+        .hears("t2", r#"mcp call calc_add {"a": 2, "b": 3}"#)
+        .await;
+    assert!(said.contains('5'), "{said}");
+    let start = peer.action("chat/toolCallStart").await;
+    let id = peer.customization("calc").unwrap()["id"].clone();
+    assert_eq!(
+        start["contributor"],
+        json!({"kind": "mcp", "customizationId": id})
+    );
+    assert_eq!(start["toolName"], "add");
+
+    // What it has changes, and the agent hears of it.
+    peer.hears("t3", "mcp call calc_change_tools {}").await;
+    let said = peer.hears("t4", "mcp list").await;
+    assert!(said.contains("calc_extra"), "{said}");
+
+    let stop = json!({"type": "session/mcpServerStopRequested", "id": id});
+    peer.dispatch(SESSION, stop).await;
+    peer.until("the end", |peer| state(peer, "calc") == "stopped")
+        .await;
+    let said = peer.hears("t5", "mcp list").await;
+    assert!(!said.contains("calc_"), "{said}");
+    let start = json!({"type": "session/mcpServerStartRequested", "id": id});
+    peer.dispatch(SESSION, start).await;
+    peer.until("the start", |peer| state(peer, "calc") == "ready")
+        .await;
+    let said = peer
+        .hears("t6", r#"mcp call calc_echo {"text": "again"}"#)
+        .await;
+    assert!(said.contains("again"), "{said}");
+
+    // One that breaks says so, and nothing else does.
+    peer.hears("t7", "mcp call calc_crash {}").await;
+    peer.until("the crash", |peer| state(peer, "calc") == "error")
+        .await;
+    assert_eq!(peer.hears("t8", "say still here").await, "still here");
+    peer.check().await;
+    server.stop().await.unwrap();
+}
+
+/// MCP-3, MCP-4: who does not want to wait for a server that hangs, does not.
+#[tokio::test]
+async fn a_server_that_hangs_holds_up_nobody_who_does_not_want_to_wait() {
+    let room = Room::new();
+    let server = room.serve(with(vec![program("slow", "hang")])).await;
+    let mut peer = Peer::join(&server, "editor").await;
+    peer.open(room.project.path()).await;
+    peer.until("the server", |peer| peer.customization("slow").is_some())
+        .await;
+    peer.says("t1", "say hello").await;
+    peer.until("it to start", |peer| state(peer, "slow") == "starting")
+        .await;
+    assert_eq!(peer.chat()["activeTurn"]["responseParts"], json!([]));
+    let id = peer.customization("slow").unwrap()["id"].clone();
+    let background = json!({"type": "session/mcpServerBackgroundRequested", "id": id});
+    peer.dispatch(SESSION, background).await;
+    assert_eq!(peer.end("t1").await, "hello");
+    server.stop().await.unwrap();
+}
+
+/// MCP-12 to MCP-16: a client that shows apps talks to a server.
+#[tokio::test]
+async fn an_app_talks_to_its_server() {
+    let room = Room::new();
+    let server = room.serve(with(vec![program("calc", "plain")])).await;
+    let mut plain = Peer::join(&server, "plain").await;
+    plain.open(room.project.path()).await;
+    let apps = json!({"mcpApps": {}});
+    let mut app = Peer::with(&server, "app", apps).await;
+    app.follow().await;
+    app.until("the server", |peer| peer.customization("calc").is_some())
+        .await;
+    let id = app.customization("calc").unwrap()["id"].clone();
+    let start = json!({"type": "session/mcpServerStartRequested", "id": id});
+    app.dispatch(SESSION, start).await;
+    app.until("the start", |peer| state(peer, "calc") == "ready")
+        .await;
+    plain
+        .until("the start", |peer| state(peer, "calc") == "ready")
+        .await;
+    let shown = app.customization("calc").unwrap();
+    let channel = shown["channel"].as_str().unwrap().to_owned();
+    assert!(channel.starts_with("mcp://"), "{channel}");
+    assert!(
+        shown["mcpApp"]["capabilities"].get("serverTools").is_some(),
+        "{shown}"
+    );
+    let hidden = plain.customization("calc").unwrap();
+    assert_eq!(hidden.get("channel"), None, "{hidden}");
+    assert_eq!(hidden.get("mcpApp"), None, "{hidden}");
+
+    let tools = app
+        .ask("tools/list", json!({"channel": channel}))
+        .await
+        .unwrap();
+    assert_eq!(tools["tools"][0]["name"].is_string(), true, "{tools}");
+    let call = json!({"channel": channel, "name": "add", "arguments": {"a": 1, "b": 1}});
+    let sum = app.ask("tools/call", call.clone()).await.unwrap();
+    assert_eq!(sum["content"][0]["text"], "2", "{sum}");
+    let error = app
+        .ask("sampling/createMessage", json!({"channel": channel}))
+        .await;
+    assert_eq!(error.unwrap_err()["code"], -32601);
+    let error = plain.ask("tools/call", call).await;
+    assert_eq!(error.unwrap_err()["code"], -32601);
+    let error = app
+        .ask("tools/list", json!({"channel": "mcp://agenthost/no"}))
+        .await;
+    assert_eq!(error.unwrap_err()["code"], -32008);
+    app.check().await;
+    plain.check().await;
+    server.stop().await.unwrap();
+}
+
+/// MCP-7, MCP-8, AUT-2 to AUT-6, AUT-12, TOO-18 to TOO-20: a server behind
+/// OAuth says what it needs, gets a token, and a call that needs more waits.
+#[tokio::test]
+async fn a_server_wants_a_token() {
+    let room = Room::new();
+    let protected = HttpServer::start(Protection {
+        token: Some("secret-1".to_owned()),
+        wide_token: Some("secret-2".to_owned()),
+        ..Protection::default()
+    })
+    .await;
+    let declared = Declared {
+        name: "vault".to_owned(),
+        way: DeclaredWay::Http {
+            url: protected.url(),
+            headers: Vec::new(),
+        },
+    };
+    let server = room.serve(with(vec![declared])).await;
+    let mut peer = Peer::join(&server, "editor").await;
+    peer.open(room.project.path()).await;
+    peer.until("the server", |peer| peer.customization("vault").is_some())
+        .await;
+    // The turn does not wait for a person.
+    assert_eq!(peer.hears("t1", "say hi").await, "hi");
+    peer.until("the challenge", |peer| {
+        state(peer, "vault") == "authRequired"
+    })
+    .await;
+    let shown = peer.customization("vault").unwrap()["state"].clone();
+    assert_eq!(shown["reason"], "required");
+    let resource = shown["resource"]["resource"].as_str().unwrap().to_owned();
+    let servers = &shown["resource"]["authorization_servers"];
+    assert!(servers[0].is_string(), "{shown}");
+
+    let unknown =
+        json!({"channel": "ahp-root://", "resource": "https://other.example", "token": "x"});
+    assert_eq!(
+        peer.ask("authenticate", unknown).await.unwrap_err()["code"],
+        -32602
+    );
+    let wrong = json!({"channel": "ahp-root://", "resource": resource, "token": "wrong"});
+    peer.actions.clear();
+    peer.ask("authenticate", wrong).await.unwrap();
+    let again = peer.action("session/mcpServerStateChanged").await;
+    assert_eq!(again["state"]["kind"], "authRequired", "{again}");
+    let right = json!({"channel": "ahp-root://", "resource": resource, "token": "secret-1"});
+    peer.ask("authenticate", right).await.unwrap();
+    peer.until("it to be ready", |peer| state(peer, "vault") == "ready")
+        .await;
+    let said = peer
+        .hears("t2", r#"mcp call vault_echo {"text": "inside"}"#)
+        .await;
+    assert!(said.contains("inside"), "{said}");
+
+    // One call needs more than the others.
+    peer.says("t3", "mcp call vault_needs_scope {}").await;
+    let required = peer.action("chat/toolCallAuthRequired").await;
+    assert_eq!(
+        required["auth"]["reason"], "insufficientScope",
+        "{required}"
+    );
+    assert_eq!(state(&peer, "vault"), "ready");
+    let scopes = required["auth"]["requiredScopes"].clone();
+    let more = json!({"channel": "ahp-root://", "resource": resource, "token": "secret-2", "scopes": scopes});
+    peer.ask("authenticate", more).await.unwrap();
+    peer.action("chat/toolCallAuthResolved").await;
+    let said = peer.end("t3").await;
+    assert!(!said.contains("it failed"), "{said}");
+
+    // Nobody gets to see a token.
+    let seen = peer.session().to_string() + &peer.chat().to_string();
+    assert!(!seen.contains("secret-"), "{seen}");
+    // Taken back, it is needed again.
+    let revoked = json!({"channel": "ahp-root://", "resource": resource, "token": ""});
+    peer.ask("authenticate", revoked).await.unwrap();
+    peer.until("the challenge", |peer| {
+        state(peer, "vault") == "authRequired"
+    })
+    .await;
+    server.stop().await.unwrap();
+}
