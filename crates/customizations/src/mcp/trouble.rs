@@ -1,6 +1,7 @@
 //! Why a server does not run, or does not run on.
 
 use std::collections::HashMap;
+use std::io;
 use std::time::Duration;
 
 use agenthost_protocol::wire::Object;
@@ -14,6 +15,9 @@ use super::link::{Link, LinkError, Listener};
 
 /// How long a server may take to show that it is still there.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+
+/// Why a program is not ready, mostly.
+const ENDED: &str = "it ended before it was ready";
 
 /// Longest text of a server in an error, in characters.
 const QUOTED: usize = 300;
@@ -71,7 +75,11 @@ pub(super) fn not_begun(error: &ClientInitializeError) -> Stuck {
             let plain = refused.message.chars().filter(|c| !c.is_control());
             format!("it refused: {}", plain.take(QUOTED).collect::<String>())
         }
-        ClientInitializeError::ConnectionClosed(_) => "it ended before it was ready".to_owned(),
+        ClientInitializeError::ConnectionClosed(_) => ENDED.to_owned(),
+        // A pipe that nobody reads from any more.
+        ClientInitializeError::TransportError { error, .. } if error.error.is::<io::Error>() => {
+            ENDED.to_owned()
+        }
         ClientInitializeError::TransportError { error, .. } => {
             let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error.error.as_ref());
             let mut status = None;
