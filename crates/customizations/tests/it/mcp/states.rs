@@ -1,11 +1,17 @@
 //! The states of servers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use agenthost_core::tool_servers::{ToolErrand, ToolEvent};
 use agenthost_customizations::mcp::{McpSpec, McpWay, ToolServersConfig};
 use agenthost_testkit::mcp_server::{HttpServer, Protection};
 use serde_json::json;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 
 use super::stage::{Stage, id, program, session, web};
 
@@ -89,7 +95,7 @@ async fn what_can_not_start_says_why() {
         stage.start("a", web(url));
         let why = stage.failed().await;
         let expected = match url {
-            "http://127.0.0.1:1/mcp" => "it can't be reached",
+            "http://127.0.0.1:1/mcp" => "it can't be reached: Connection refused (os error 111)",
             _ => "its address is not one of the web",
         };
         assert_eq!(why, expected);
@@ -148,5 +154,32 @@ async fn a_list_of_tools_has_an_end() {
     stage.ready().await;
     let tools = stage.tools(|tools| !tools.is_empty()).await;
     assert_eq!(tools.len(), 1_000);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_server_that_nobody_vouches_for_is_not_talked_to() {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key.into())
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let talked = tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        acceptor.accept(stream).await.is_ok()
+    });
+    let mut stage = Stage::new();
+    stage.start("w", web(&format!("https://localhost:{port}/mcp")));
+    assert_eq!(
+        stage.failed().await,
+        "it can't be reached: invalid peer certificate: UnknownIssuer"
+    );
+    assert!(!talked.await.unwrap());
     stage.end().await;
 }
