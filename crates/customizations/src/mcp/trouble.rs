@@ -75,8 +75,7 @@ pub(super) fn not_begun(error: &ClientInitializeError) -> Stuck {
     }
     let why = match error {
         ClientInitializeError::JsonRpcError(refused) => {
-            let plain = refused.message.chars().filter(|c| !c.is_control());
-            format!("it refused: {}", plain.take(QUOTED).collect::<String>())
+            format!("it refused: {}", short(&refused.message))
         }
         ClientInitializeError::ConnectionClosed(_) => ENDED.to_owned(),
         // A pipe that nobody reads from any more.
@@ -113,5 +112,16 @@ fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
         cause = Some(next);
     }
     let text = cause.map_or_else(|| "the request failed".to_owned(), ToString::to_string);
-    text.chars().take(QUOTED).collect()
+    short(&text)
+}
+
+/// Why the tools of a server are not known.
+pub(super) fn not_listed(error: &LinkError) -> String {
+    format!("list its tools: {}", short(&error.to_string()))
+}
+
+/// As much of a text as a person wants to read.
+fn short(text: &str) -> String {
+    let plain = text.chars().filter(|c| !c.is_control());
+    plain.take(QUOTED).collect()
 }
