@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agenthost_core::Token;
+use agenthost_protocol::wire::Json;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use reqwest::header::{
@@ -171,11 +172,10 @@ impl StreamableHttpClient for Http {
         let session = response.headers().get(HEADER_SESSION_ID);
         let session = session.and_then(|id| Some(id.to_str().ok()?.to_owned()));
         if status.is_success() && is(&response, EVENT_STREAM_MIME_TYPE) {
-            let events = events(response.bytes_stream());
+            let events = events(response.bytes_stream(), asked(&message));
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
-        let asked = matches!(message, JsonRpcMessage::Request(_));
-        if status.is_success() && !asked {
+        if status.is_success() && asked(&message).is_none() {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         let is_json = is(&response, JSON_MIME_TYPE);
@@ -235,7 +235,7 @@ impl StreamableHttpClient for Http {
         if !is(&response, EVENT_STREAM_MIME_TYPE) {
             return Err(Failure::UnexpectedContentType(None));
         }
-        Ok(events(response.bytes_stream()))
+        Ok(events(response.bytes_stream(), None))
     }
 }
 
@@ -253,6 +253,16 @@ fn authorized(response: Response) -> Result<Response, Failure> {
             InsufficientScopeError::new(header, None),
         )),
         _ => Ok(response),
+    }
+}
+
+/// The id of a request, if a message is one.
+fn asked(message: &ClientJsonRpcMessage) -> Option<Json> {
+    match message {
+        JsonRpcMessage::Request(request) => serde_json::to_value(&request.id).ok(),
+        JsonRpcMessage::Response(_)
+        | JsonRpcMessage::Notification(_)
+        | JsonRpcMessage::Error(_) => None,
     }
 }
 
