@@ -22,7 +22,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
-use super::lines::Lines;
+use super::lines::{Ending, Lines};
 use super::relay::{CHAT, Hello, SECRET, SESSION, SOCKET};
 use super::servers::Shared;
 use service::Counter;
@@ -162,7 +162,8 @@ async fn attend(shared: &Arc<Shared>, address: &GatewayAddress, stream: UnixStre
     // Cancelled when the agent closes its end, or the session is over.
     let gone = room.over.child_token();
     let counter = Counter::new(Arc::clone(shared), Arc::clone(&room), chat, gone.clone());
-    let lines = Lines::new(reader, writer, gone.clone());
+    let ending = Ending::with(gone.clone());
+    let lines = Lines::new(reader, writer, ending);
     let mut told = room.told();
     told.mark_unchanged();
     let Ok(service) = serve_server_with_ct(counter, lines, gone.clone()).await else {

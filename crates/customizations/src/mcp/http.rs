@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agenthost_core::Token;
+use agenthost_protocol::wire::Json;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use reqwest::header::{
@@ -23,7 +24,10 @@ use rmcp::transport::streamable_http_client::{
     AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
     StreamableHttpError, StreamableHttpPostResponse,
 };
+use rustls_native_certs::load_native_certs;
 use sse_stream::Sse;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 use super::LONGEST_MESSAGE;
 use super::origin::same_origin;
@@ -35,6 +39,17 @@ const CONNECT: Duration = Duration::from_secs(10);
 
 /// Most addresses that one request is sent on to.
 const HOPS: usize = 5;
+
+/// Why no requests can be sent.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ClientError {
+    /// There is no TLS.
+    #[error("{0}")]
+    Tls(#[from] rustls::Error),
+    /// There are no requests.
+    #[error("{0}")]
+    Requests(#[from] reqwest::Error),
+}
 
 type Failure = StreamableHttpError<reqwest::Error>;
 
@@ -59,12 +74,7 @@ impl Bearer {
 
 /// Makes what all requests go through. A request is sent on to other addresses
 /// only at the same place: what it carries is for nobody else.
-pub(super) fn client() -> Result<Client, reqwest::Error> {
-    use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
-    if CryptoProvider::get_default().is_none() {
-        // Somebody else may have been first; then there is one, too.
-        drop(ring::default_provider().install_default());
-    }
+pub(super) fn client() -> Result<Client, ClientError> {
     let policy = redirect::Policy::custom(|attempt| {
         let from = attempt.previous().last();
         let stays = from.is_some_and(|from| same_origin(from, attempt.url()));
@@ -74,11 +84,31 @@ pub(super) fn client() -> Result<Client, reqwest::Error> {
             attempt.stop()
         }
     });
-    Client::builder()
+    let client = Client::builder()
+        .tls_backend_preconfigured(trust()?)
         .connect_timeout(CONNECT)
         .redirect(policy)
         .user_agent(concat!("agenthost/", env!("CARGO_PKG_VERSION")))
-        .build()
+        .build()?;
+    Ok(client)
+}
+
+/// Trusts whom the system trusts. A system that trusts nobody has no servers
+/// by `https`, but may have others.
+fn trust() -> Result<ClientConfig, rustls::Error> {
+    let mut roots = RootCertStore::empty();
+    let (_, malformed) = roots.add_parsable_certificates(load_native_certs().certs);
+    if roots.is_empty() || malformed > 0 {
+        tracing::warn!(
+            malformed,
+            trusted = roots.len(),
+            "certificates of the system"
+        );
+    }
+    let provider = Arc::new(ring::default_provider());
+    let config =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    Ok(config?.with_root_certificates(roots).with_no_client_auth())
 }
 
 /// One server, as requests reach it.
@@ -142,11 +172,10 @@ impl StreamableHttpClient for Http {
         let session = response.headers().get(HEADER_SESSION_ID);
         let session = session.and_then(|id| Some(id.to_str().ok()?.to_owned()));
         if status.is_success() && is(&response, EVENT_STREAM_MIME_TYPE) {
-            let events = events(response.bytes_stream());
+            let events = events(response.bytes_stream(), asked(&message));
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
-        let asked = matches!(message, JsonRpcMessage::Request(_));
-        if status.is_success() && !asked {
+        if status.is_success() && asked(&message).is_none() {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         let is_json = is(&response, JSON_MIME_TYPE);
@@ -206,7 +235,7 @@ impl StreamableHttpClient for Http {
         if !is(&response, EVENT_STREAM_MIME_TYPE) {
             return Err(Failure::UnexpectedContentType(None));
         }
-        Ok(events(response.bytes_stream()))
+        Ok(events(response.bytes_stream(), None))
     }
 }
 
@@ -224,6 +253,16 @@ fn authorized(response: Response) -> Result<Response, Failure> {
             InsufficientScopeError::new(header, None),
         )),
         _ => Ok(response),
+    }
+}
+
+/// The id of a request, if a message is one.
+fn asked(message: &ClientJsonRpcMessage) -> Option<Json> {
+    match message {
+        JsonRpcMessage::Request(request) => serde_json::to_value(&request.id).ok(),
+        JsonRpcMessage::Response(_)
+        | JsonRpcMessage::Notification(_)
+        | JsonRpcMessage::Error(_) => None,
     }
 }
 

@@ -2,10 +2,14 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use agenthost_protocol::wire::Json;
 use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::json;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -13,31 +17,51 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::LONGEST_MESSAGE;
 use super::seal::seal;
 
+/// How lines end, for who wants to know.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ending {
+    /// Cancelled when nothing more can be read, or nobody wants to.
+    pub(super) over: CancellationToken,
+    too_long: Arc<AtomicBool>,
+}
+
+impl Ending {
+    /// One that is told by this token.
+    pub(super) fn with(over: CancellationToken) -> Self {
+        Ending {
+            over,
+            ..Ending::default()
+        }
+    }
+
+    /// Whether a line was longer than it may be.
+    pub(super) fn was_too_long(&self) -> bool {
+        self.too_long.load(Ordering::Relaxed)
+    }
+}
+
 /// Reads and writes messages, a line each. What is no message is passed over:
-/// programs print things. A line that is too long is passed over as well.
+/// programs print things. A line that is too long is the end: it may have been
+/// an answer, and nobody should wait for that.
 pub(super) struct Lines<R, W> {
     reader: R,
     /// What was read of a line so far: a read may be interrupted.
     line: Vec<u8>,
-    /// Whether the rest of a line is passed over.
-    too_long: bool,
     /// Shared with what is being sent; whole messages take turns.
     writer: Arc<Mutex<Option<W>>>,
-    /// Cancelled when nothing more can be read, or nobody wants to.
-    _end: DropGuard,
-    end: CancellationToken,
+    ending: Ending,
+    _over: DropGuard,
 }
 
 impl<R, W> Lines<R, W> {
-    /// Messages between two ends. The token is cancelled with the last one.
-    pub(super) fn new(reader: R, writer: W, end: CancellationToken) -> Self {
+    /// Messages between two ends.
+    pub(super) fn new(reader: R, writer: W, ending: Ending) -> Self {
         Lines {
             reader,
             line: Vec::new(),
-            too_long: false,
             writer: Arc::new(Mutex::new(Some(writer))),
-            _end: end.clone().drop_guard(),
-            end,
+            _over: ending.over.clone().drop_guard(),
+            ending,
         }
     }
 }
@@ -55,11 +79,10 @@ impl<R: AsyncBufRead + Unpin, W> Lines<R, W> {
             let taken = end.map_or(piece.len(), |end| end.saturating_add(1));
             let text = piece.get(..end.unwrap_or(taken)).unwrap_or_default();
             if self.line.len().saturating_add(text.len()) > LONGEST_MESSAGE {
-                self.too_long = true;
-                self.line = Vec::new();
-            } else if !self.too_long {
-                self.line.extend_from_slice(text);
+                self.ending.too_long.store(true, Ordering::Relaxed);
+                return None;
             }
+            self.line.extend_from_slice(text);
             self.reader.consume(taken);
             if end.is_some() {
                 return Some(());
@@ -71,10 +94,6 @@ impl<R: AsyncBufRead + Unpin, W> Lines<R, W> {
         loop {
             self.read().await?;
             let line = std::mem::take(&mut self.line);
-            if std::mem::take(&mut self.too_long) {
-                tracing::warn!("a message of more than 16 MiB is passed over");
-                continue;
-            }
             if let Some(message) = understood::<Role>(&line) {
                 return Some(message);
             }
@@ -83,13 +102,31 @@ impl<R: AsyncBufRead + Unpin, W> Lines<R, W> {
     }
 }
 
-/// A line as a message, if it is one.
+/// A line as a message, if it is one. An answer that can't be read is an
+/// error, so that nobody waits for it.
 fn understood<Role: ServiceRole>(line: &[u8]) -> Option<RxJsonRpcMessage<Role>> {
-    let mut message: Json = serde_json::from_slice(line).ok()?;
-    if Role::IS_CLIENT {
-        seal(&mut message);
-    }
-    serde_json::from_value(message).ok()
+    let message = serde_json::from_slice(line).ok();
+    let read = message.and_then(|mut message| {
+        if Role::IS_CLIENT {
+            seal(&mut message);
+        }
+        serde_json::from_value(message).ok()
+    });
+    read.or_else(|| {
+        let answer: Unreadable = serde_json::from_slice(line).ok()?;
+        let error = json!({"code": -32603, "message": "the answer can't be read"});
+        let error = json!({"jsonrpc": "2.0", "id": answer.id, "error": error});
+        serde_json::from_value(error).ok()
+    })
+}
+
+/// What has to be known of an answer that can't be read: values may be too
+/// deep, for example. Those that are not looked at may be anything.
+#[derive(Deserialize)]
+struct Unreadable {
+    id: Json,
+    #[serde(rename = "result")]
+    _result: IgnoredAny,
 }
 
 impl<Role, R, W> Transport<Role> for Lines<R, W>
@@ -118,7 +155,7 @@ where
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<Role>> {
         let message = self.next::<Role>().await;
         if message.is_none() {
-            self.end.cancel();
+            self.ending.over.cancel();
         }
         message
     }
@@ -129,5 +166,40 @@ where
             writer.take();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::RoleClient;
+    use rmcp::model::JsonRpcMessage;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_that_can_not_be_read_is_an_error() {
+        let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+        let line = format!(r#"{{"jsonrpc":"2.0","result":{{"x":{deep}}},"id":7}}"#);
+        let read = understood::<RoleClient>(line.as_bytes());
+        let Some(JsonRpcMessage::Error(error)) = read else {
+            panic!("{read:?}");
+        };
+        assert_eq!(serde_json::to_value(error.id).unwrap(), json!(7));
+        for noise in ["", "x", "{}", "[]", r#"{"id":1}"#, r#"{"id":1,"result":"#] {
+            assert!(
+                understood::<RoleClient>(noise.as_bytes()).is_none(),
+                "{noise}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_the_end() {
+        let endless = tokio::io::BufReader::new(tokio::io::repeat(b'x'));
+        let ending = Ending::default();
+        let mut lines = Lines::new(endless, tokio::io::sink(), ending.clone());
+        let read = Transport::<RoleClient>::receive(&mut lines).await;
+        assert!(read.is_none() && ending.was_too_long());
+        assert!(ending.over.is_cancelled());
     }
 }

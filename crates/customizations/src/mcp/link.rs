@@ -78,9 +78,7 @@ impl Link {
 
     /// What the server says it can do.
     pub(super) fn capabilities(&self) -> ServerCapabilities {
-        let info = self.peer.peer_info();
-        info.map(|info| info.capabilities.clone())
-            .unwrap_or_default()
+        capabilities(&self.peer)
     }
 
     /// Asks for something, and says what came back, as it came. When it is
@@ -133,6 +131,13 @@ impl Link {
             _ => LinkError::Gone,
         }
     }
+}
+
+/// What a server says it can do. Clients hear of nothing else (MCP-13).
+fn capabilities(peer: &Peer<RoleClient>) -> ServerCapabilities {
+    let info = peer.peer_info();
+    info.map(|info| info.capabilities.clone())
+        .unwrap_or_default()
 }
 
 /// Who wants to hear of what, by the names that requests have for the server.
@@ -264,17 +269,25 @@ impl ClientHandler for Ears {
     async fn on_logging_message(
         &self,
         params: rmcp::model::LoggingMessageNotificationParam,
-        _context: NotificationContext<RoleClient>,
+        context: NotificationContext<RoleClient>,
     ) {
-        self.say("notifications/message", object(&params));
+        if capabilities(&context.peer).logging.is_some() {
+            self.say("notifications/message", object(&params));
+        }
     }
 
-    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.say("notifications/resources/list_changed", Object::new());
+    async fn on_resource_list_changed(&self, context: NotificationContext<RoleClient>) {
+        let resources = capabilities(&context.peer).resources;
+        if resources.is_some_and(|resources| resources.list_changed == Some(true)) {
+            self.say("notifications/resources/list_changed", Object::new());
+        }
     }
 
-    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+    async fn on_tool_list_changed(&self, context: NotificationContext<RoleClient>) {
         self.tools_changed.notify_one();
-        self.say("notifications/tools/list_changed", Object::new());
+        let tools = capabilities(&context.peer).tools;
+        if tools.is_some_and(|tools| tools.list_changed == Some(true)) {
+            self.say("notifications/tools/list_changed", Object::new());
+        }
     }
 }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::challenge::Challenge;
 use super::http::{Bearer, Http};
-use super::lines::Lines;
+use super::lines::{Ending, Lines};
 use super::link::{Ears, Link, LinkError};
 use super::metadata::{Shown, requirement};
 use super::origin::web_address;
@@ -24,7 +24,7 @@ use super::room::{Door, Room, Standing};
 use super::servers::{FAILED, Shared};
 use super::spec::{McpSpec, McpWay};
 use super::tools;
-use super::trouble::{Stuck, doubted, named, not_begun};
+use super::trouble::{Stuck, doubted, named, not_begun, not_listed};
 
 /// What is wanted of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub(super) struct Runner {
     spec: McpSpec,
     wish: watch::Receiver<Wish>,
     process: Option<Process>,
+    /// How what it says ends.
+    ending: Ending,
     door: Option<Door>,
     /// What a token is needed for, once the server has said so.
     requirement: Option<McpAuthRequirement>,
@@ -90,6 +92,7 @@ impl Runner {
             spec,
             wish,
             process: None,
+            ending: Ending::default(),
             door: None,
             requirement: None,
             shown: 0,
@@ -124,6 +127,9 @@ impl Runner {
         };
         self.room.until_told().await;
         let mut message = failed?;
+        if self.ending.was_too_long() {
+            message = "it said more than 16 MiB at once".to_owned();
+        }
         if !complaints.is_empty() {
             message = format!("{message}\n{complaints}");
         }
@@ -163,8 +169,8 @@ impl Runner {
                 let (process, pipes) =
                     Process::spawn(way, notes).map_err(|error| failed(&error))?;
                 self.process = Some(process);
-                let end = CancellationToken::new();
-                let lines = Lines::new(BufReader::new(pipes.stdout), pipes.stdin, end);
+                let ending = self.ending.clone();
+                let lines = Lines::new(BufReader::new(pipes.stdout), pipes.stdin, ending);
                 let serving = serve_client(ears.clone(), lines);
                 tokio::time::timeout(within, serving).await
             }
@@ -216,7 +222,7 @@ impl Runner {
             listed = tools::list(&link, &forever) => match listed {
                 Ok(tools) => tools,
                 Err(LinkError::Challenged(challenge)) => return Stuck::Challenged(challenge),
-                Err(error) => return Stuck::Failed(format!("list its tools: {error}")),
+                Err(error) => return Stuck::Failed(not_listed(&error)),
             },
             _ = &mut closed => return Stuck::Failed("it has ended".to_owned()),
         };
@@ -228,6 +234,8 @@ impl Runner {
         };
         self.teller().tell(ready).await;
         let mut tokens = self.shared.tokens.changes();
+        // The token may have gone meanwhile.
+        tokens.mark_changed();
         loop {
             tokio::select! {
                 _ = &mut closed => return Stuck::Failed("it has ended".to_owned()),
@@ -236,7 +244,7 @@ impl Runner {
                         standing.tools = tools;
                         self.room.enter(&self.server, standing.clone());
                     }
-                    Err(error) => tracing::warn!(server = %self.server, %error, "list its tools"),
+                    Err(_) => tracing::warn!(server = %self.server, "its tools can't be listed"),
                 },
                 () = ears.doubt() => {
                     if let Some(stuck) = doubted(&link, &forever).await {

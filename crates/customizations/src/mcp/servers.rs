@@ -59,7 +59,7 @@ pub enum ToolServersError {
     Gateway(#[source] io::Error),
     /// Requests can't be sent.
     #[error("prepare for requests to servers: {0}")]
-    Http(#[source] reqwest::Error),
+    Http(String),
 }
 
 /// The servers of all sessions. [`ToolServers::stop`] ends all of it; dropped,
@@ -109,7 +109,7 @@ impl ToolServers {
             config,
             events,
             tokens: Tokens::default(),
-            client: http::client().map_err(ToolServersError::Http)?,
+            client: http::client().map_err(|error| ToolServersError::Http(error.to_string()))?,
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
             rooms: Mutex::default(),

@@ -1,35 +1,74 @@
 //! Messages of a server as events of a stream, within bounds.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use agenthost_protocol::wire::Json;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
 use rmcp::transport::streamable_http_client::SseError;
+use serde_json::json;
 use sse_stream::{Sse, SseStream};
 
 use super::LONGEST_MESSAGE;
 use super::seal::seal;
 
-/// Events of a response, with results as they came. Ends with an error when
-/// one is too long.
-pub(super) fn events<S, B, E>(bytes: S) -> BoxStream<'static, Result<Sse, SseError>>
+/// Events of a response, with results as they came. One that is too long is
+/// the last: in its place there is an error for the request that was asked, so
+/// that nobody waits for the answer, or asks for it again.
+pub(super) fn events<S, B, E>(
+    bytes: S,
+    asked: Option<Json>,
+) -> BoxStream<'static, Result<Sse, SseError>>
 where
     S: Stream<Item = Result<B, E>> + Send + Unpin + 'static,
     B: AsRef<[u8]> + bytes::Buf + Send + 'static,
     E: std::error::Error + Send + Sync + 'static,
 {
+    let too_long = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&too_long);
     let mut since_end = Since::default();
     let bounded = bytes.map(move |piece| {
         let piece = piece.map_err(io::Error::other)?;
         since_end.see(piece.as_ref());
         if since_end.bytes > LONGEST_MESSAGE {
+            seen.store(true, Ordering::Relaxed);
             return Err(io::Error::other("an event of more than 16 MiB"));
         }
         Ok(piece)
     });
     let events = SseStream::from_bytes_stream(bounded);
-    events.map(|event| event.map(sealed)).boxed()
+    let checked = events.scan(Next::Read, move |next, event| {
+        let passed = match (std::mem::take(next), event) {
+            (Next::End, _) => None,
+            (Next::Read, Ok(event)) => Some(Ok(sealed(event))),
+            (Next::Read, Err(error)) => Some(match &asked {
+                Some(id) if too_long.load(Ordering::Relaxed) => {
+                    *next = Next::End;
+                    Ok(failed(id))
+                }
+                Some(_) | None => Err(error),
+            }),
+        };
+        std::future::ready(passed)
+    });
+    checked.boxed()
+}
+
+/// What is done with what comes next.
+#[derive(Debug, Default)]
+enum Next {
+    #[default]
+    Read,
+    End,
+}
+
+/// The answer to a request whose answer was too long.
+fn failed(id: &Json) -> Sse {
+    let error = json!({"code": -32603, "message": "the answer has more than 16 MiB"});
+    let error = json!({"jsonrpc": "2.0", "id": id, "error": error});
+    Sse::default().data(error.to_string())
 }
 
 /// How much came since the last empty line.
@@ -74,7 +113,7 @@ mod tests {
     async fn events_are_read_whole_and_never_too_long() {
         let pieces = ["data: {\"result\":", "{\"a\":1}}\r\n\r", "\ndata: x\n\n"];
         let pieces = pieces.map(|piece| Ok::<_, io::Error>(bytes::Bytes::from(piece)));
-        let read: Vec<_> = events(stream::iter(pieces)).collect().await;
+        let read: Vec<_> = events(stream::iter(pieces), None).collect().await;
         let data: Vec<_> = read.into_iter().map(|event| event.unwrap().data).collect();
         assert_eq!(
             data,
@@ -86,7 +125,12 @@ mod tests {
 
         let piece = bytes::Bytes::from(vec![b'x'; 1024 * 1024]);
         let endless = stream::repeat_with(move || Ok::<_, io::Error>(piece.clone()));
-        let mut read = events(endless);
+        let mut read = events(endless.clone(), None);
         assert!(read.next().await.unwrap().is_err());
+        let read: Vec<_> = events(endless, Some(json!(5))).collect().await;
+        let [Ok(answer)] = &read[..] else {
+            panic!("{read:?}");
+        };
+        assert!(answer.data.as_ref().unwrap().contains(r#""id":5,"error""#));
     }
 }

@@ -1,12 +1,13 @@
 //! Why a server does not run, or does not run on.
 
 use std::collections::HashMap;
+use std::io;
 use std::time::Duration;
 
 use agenthost_protocol::wire::Object;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::service::ClientInitializeError;
-use rmcp::transport::streamable_http_client::HttpStatusError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio_util::sync::CancellationToken;
 
 use super::challenge::Challenge;
@@ -14,6 +15,12 @@ use super::link::{Link, LinkError, Listener};
 
 /// How long a server may take to show that it is still there.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+
+/// Why a program is not ready, mostly.
+const ENDED: &str = "it ended before it was ready";
+
+/// Why others are not.
+const STRANGE: &str = "it does not speak MCP as it should";
 
 /// Longest text of a server in an error, in characters.
 const QUOTED: usize = 300;
@@ -68,26 +75,53 @@ pub(super) fn not_begun(error: &ClientInitializeError) -> Stuck {
     }
     let why = match error {
         ClientInitializeError::JsonRpcError(refused) => {
-            let plain = refused.message.chars().filter(|c| !c.is_control());
-            format!("it refused: {}", plain.take(QUOTED).collect::<String>())
+            format!("it refused: {}", short(&refused.message))
         }
-        ClientInitializeError::ConnectionClosed(_) => "it ended before it was ready".to_owned(),
+        ClientInitializeError::ConnectionClosed(_) => ENDED.to_owned(),
+        // A pipe that nobody reads from any more.
+        ClientInitializeError::TransportError { error, .. } if error.error.is::<io::Error>() => {
+            ENDED.to_owned()
+        }
         ClientInitializeError::TransportError { error, .. } => {
-            let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error.error.as_ref());
-            let mut status = None;
-            while let Some(error) = next {
-                status = status.or(error.downcast_ref::<HttpStatusError>().map(|e| e.status));
-                next = error.source();
-            }
-            match status {
-                Some(status) => format!("it answered with HTTP status {status}"),
-                None => "it can't be reached".to_owned(),
+            match error
+                .error
+                .downcast_ref::<StreamableHttpError<reqwest::Error>>()
+            {
+                Some(StreamableHttpError::HttpStatus(error)) => {
+                    format!("it answered with HTTP status {}", error.status)
+                }
+                Some(StreamableHttpError::Client(error)) => {
+                    format!("it can't be reached: {}", innermost(error))
+                }
+                Some(_) | None => STRANGE.to_owned(),
             }
         }
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
             "it speaks no version of MCP that the host does".to_owned()
         }
-        _ => "it does not speak MCP as it should".to_owned(),
+        _ => STRANGE.to_owned(),
     };
     Stuck::Failed(why)
+}
+
+/// The first cause of an error, in short. It is what the system said; what
+/// came of it may quote an address, and that may hold a secret.
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error.source();
+    while let Some(next) = cause.and_then(std::error::Error::source) {
+        cause = Some(next);
+    }
+    let text = cause.map_or_else(|| "the request failed".to_owned(), ToString::to_string);
+    short(&text)
+}
+
+/// Why the tools of a server are not known.
+pub(super) fn not_listed(error: &LinkError) -> String {
+    format!("list its tools: {}", short(&error.to_string()))
+}
+
+/// As much of a text as a person wants to read.
+fn short(text: &str) -> String {
+    let plain = text.chars().filter(|c| !c.is_control());
+    plain.take(QUOTED).collect()
 }

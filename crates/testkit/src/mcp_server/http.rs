@@ -47,12 +47,28 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Starts one.
+    /// Starts one that keeps a session, and streams.
     ///
     /// # Panics
     ///
     /// If there is no port to be had.
     pub async fn start(protection: Protection) -> Self {
+        Self::start_with(protection, StreamableHttpServerConfig::default()).await
+    }
+
+    /// Starts one that keeps nothing, and answers with plain JSON.
+    ///
+    /// # Panics
+    ///
+    /// If there is no port to be had.
+    pub async fn start_stateless(protection: Protection) -> Self {
+        let config = StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(false)
+            .with_json_response(true);
+        Self::start_with(protection, config).await
+    }
+
+    async fn start_with(protection: Protection, config: StreamableHttpServerConfig) -> Self {
         #[expect(clippy::expect_used, reason = "a test fails by panicking")]
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         #[expect(clippy::expect_used, reason = "a test fails by panicking")]
@@ -62,7 +78,7 @@ impl HttpServer {
         let mcp = StreamableHttpService::new(
             move || Ok(server.clone()),
             Arc::new(LocalSessionManager::default()),
-            StreamableHttpServerConfig::default(),
+            config,
         );
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, address, mcp, Arc::clone(&protection)));

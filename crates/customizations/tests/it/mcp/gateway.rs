@@ -270,3 +270,21 @@ async fn a_relay_ends_with_its_session() {
     agent.relay.await.unwrap();
     stage.end().await;
 }
+
+#[tokio::test]
+async fn an_answer_by_http_that_is_too_long_is_a_failure() {
+    for server in [
+        HttpServer::start(Protection::default()).await,
+        HttpServer::start_stateless(Protection::default()).await,
+    ] {
+        let mut stage = Stage::new();
+        stage.start("w", web(&server.url()));
+        stage.ready().await;
+        let mut agent = Agent::come(&stage, &chat()).await;
+        let big = agent.call("web_big", json!({"bytes": 20_000_000})).await;
+        assert!(big["error"].is_object() || big["result"]["isError"] == true);
+        let said = agent.call("web_echo", json!({"text": "on"})).await;
+        assert_eq!(said["result"]["content"][0]["text"], "on");
+        stage.end().await;
+    }
+}

@@ -55,7 +55,8 @@ async fn said(stage: &mut Stage, wanted: &str) -> Value {
 #[tokio::test]
 async fn what_is_advertised_is_served_as_it_is() {
     let server = HttpServer::start(Protection::default()).await;
-    for spec in [program("plain"), web(&server.url())] {
+    let stateless = HttpServer::start_stateless(Protection::default()).await;
+    for spec in [program("plain"), web(&server.url()), web(&stateless.url())] {
         let mut stage = Stage::new();
         stage.start("a", spec);
         stage.ready().await;

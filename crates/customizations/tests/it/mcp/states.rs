@@ -1,13 +1,20 @@
 //! The states of servers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use agenthost_core::tool_servers::{StartedBy, ToolErrand, ToolEvent};
 use agenthost_customizations::mcp::{McpSpec, McpWay, ToolServersConfig};
 use agenthost_testkit::mcp_server::{HttpServer, Protection};
 use serde_json::json;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 
-use super::stage::{Stage, id, program, session, web};
+use super::agent::Agent;
+use super::stage::{Stage, chat, id, program, session, web};
 
 #[tokio::test]
 async fn a_program_starts_lists_its_tools_and_stops() {
@@ -89,7 +96,7 @@ async fn what_can_not_start_says_why() {
         stage.start("a", web(url));
         let why = stage.failed().await;
         let expected = match url {
-            "http://127.0.0.1:1/mcp" => "it can't be reached",
+            "http://127.0.0.1:1/mcp" => "it can't be reached: Connection refused (os error 111)",
             _ => "its address is not one of the web",
         };
         assert_eq!(why, expected);
@@ -133,12 +140,17 @@ async fn a_server_that_never_answers_fails_in_time() {
 }
 
 #[tokio::test]
-async fn noise_and_endless_lines_are_passed_over() {
+async fn noise_is_passed_over_but_not_endless_lines() {
     let mut stage = Stage::new();
-    for how in ["junk", "huge"] {
-        stage.start(how, program(how));
-        stage.ready().await;
-    }
+    stage.start("a", program("junk"));
+    stage.ready().await;
+    stage.start("b", program("huge"));
+    assert_eq!(stage.failed().await, "it said more than 16 MiB at once");
+    // TOO-27: nobody waits for an answer that is too long.
+    let mut agent = Agent::come(&stage, &chat()).await;
+    let big = agent.call("test_big", json!({"bytes": 20_000_000})).await;
+    assert_eq!(big["result"]["isError"], true);
+    assert_eq!(stage.failed().await, "it said more than 16 MiB at once");
     stage.end().await;
 }
 
@@ -149,5 +161,32 @@ async fn a_list_of_tools_has_an_end() {
     stage.ready().await;
     let tools = stage.tools(|tools| !tools.is_empty()).await;
     assert_eq!(tools.len(), 1_000);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_server_that_nobody_vouches_for_is_not_talked_to() {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key.into())
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let talked = tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        acceptor.accept(stream).await.is_ok()
+    });
+    let mut stage = Stage::new();
+    stage.start("w", web(&format!("https://localhost:{port}/mcp")));
+    assert_eq!(
+        stage.failed().await,
+        "it can't be reached: invalid peer certificate: UnknownIssuer"
+    );
+    assert!(!talked.await.unwrap());
     stage.end().await;
 }
