@@ -144,7 +144,8 @@ impl Walk {
                 return Room::Enough;
             }
             Err(_) => {
-                self.package.add_problem(format!("`{name}`: links lead in a circle"));
+                self.package
+                    .add_problem(format!("`{name}`: links lead in a circle"));
                 return Room::Enough;
             }
         };

@@ -102,9 +102,7 @@ impl PluginSource {
     pub(crate) fn uri(&self) -> Option<Uri> {
         match self {
             PluginSource::Path(_) => None,
-            PluginSource::Git { .. } | PluginSource::Archive(_) => {
-                Some(Uri::from(self.address()))
-            }
+            PluginSource::Git { .. } | PluginSource::Archive(_) => Some(Uri::from(self.address())),
         }
     }
 

@@ -45,7 +45,9 @@ pub(crate) fn split(text: &str) -> FrontMatter<'_> {
 }
 
 fn opens(text: &str) -> bool {
-    text.lines().next().is_some_and(|line| line.trim_end() == "---")
+    text.lines()
+        .next()
+        .is_some_and(|line| line.trim_end() == "---")
         && text.lines().nth(1).is_some_and(|line| line.contains(':'))
 }
 
@@ -104,7 +106,8 @@ fn repaired(top: &str) -> String {
 
 /// The reader has bounds of its own for depth, size and what aliases come to.
 fn yaml(text: &str) -> Result<Map<String, Value>, String> {
-    let options = serde_saphyr::options! { with_snippet: false };
+    // `description: y` is a text here, whatever YAML once made of it.
+    let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
     match serde_saphyr::from_str_with_options(text, options) {
         Ok(Value::Object(values)) => Ok(values),
         Ok(Value::Null) => Ok(Map::new()),
@@ -143,9 +146,15 @@ mod tests {
             expect![[r##"{"name":"a","tools":["Read","Write"]} | "# A\n""##]],
         );
         check("no top\n", expect![[r#"{} | "no top\n""#]]);
-        check("---\r\nname: a\r\n---\r\nb", expect![[r#"{"name":"a"} | "b""#]]);
+        check(
+            "---\r\nname: a\r\n---\r\nb",
+            expect![[r#"{"name":"a"} | "b""#]],
+        );
         check("---\n---\nb", expect![[r#"{} | "b""#]]);
-        check("---\n\nA line after a ruler.\n", expect![[r#"{} | "---\n\nA line after a ruler.\n""#]]);
+        check(
+            "---\n\nA line after a ruler.\n",
+            expect![[r#"{} | "---\n\nA line after a ruler.\n""#]],
+        );
         check(
             "---\ndescription: >-\n  two\n  lines\n---\nb",
             expect![[r#"{"description":"two lines"} | "b""#]],
@@ -156,7 +165,9 @@ mod tests {
     fn what_is_almost_yaml() {
         check(
             "---\ndescription: Use it when: it's late\nglobs: *.ts,src/**\nargument-hint: [a] [b]\nalwaysApply: false\n---\nb",
-            expect![[r#"{"description":"Use it when: it's late","globs":"*.ts,src/**","argument-hint":"[a] [b]","alwaysApply":false} | "b""#]],
+            expect![[
+                r#"{"description":"Use it when: it's late","globs":"*.ts,src/**","argument-hint":"[a] [b]","alwaysApply":false} | "b""#
+            ]],
         );
     }
 
@@ -172,7 +183,9 @@ mod tests {
         );
         check(
             "---\nname: a\n  b: [\n---\nb",
-            expect![[r#""#]],
+            expect![[
+                r#"{} | "b" | its front matter can't be read: mapping values are not allowed in this context at line 2, column 4"#
+            ]],
         );
         let deep = format!("---\na: {}\n---\nb", "[".repeat(5_000));
         assert!(split(&deep).problem.is_none(), "it is taken for plain text");

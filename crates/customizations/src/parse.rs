@@ -190,7 +190,11 @@ impl Parsed {
             .copied()
             .collect::<Vec<_>>()
             .join("; ");
-        if let Some(rest) = all.len().checked_sub(MOST_PROBLEMS).filter(|rest| *rest > 0) {
+        if let Some(rest) = all
+            .len()
+            .checked_sub(MOST_PROBLEMS)
+            .filter(|rest| *rest > 0)
+        {
             message.push_str(&format!("; and {rest} more"));
         }
         LoadState::Degraded(LoadProblem { message })

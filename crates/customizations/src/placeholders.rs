@@ -167,7 +167,9 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
         if rest.is_empty() {
             return None;
         }
-        let named = rest.strip_prefix("${").and_then(|name| name.split_once('}'));
+        let named = rest
+            .strip_prefix("${")
+            .and_then(|name| name.split_once('}'));
         if let Some((name, after)) = named {
             rest = after;
             return Some(Piece::Name(name));

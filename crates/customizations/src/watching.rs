@@ -88,11 +88,7 @@ impl Watching {
 
     /// Folders that nobody wanted to know of before, and those that nobody
     /// wants to know of any more.
-    fn register(
-        &self,
-        container: &str,
-        folders: &Folders,
-    ) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    fn register(&self, container: &str, folders: &Folders) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         for interests in registry.values_mut() {
             interests.retain(|(owner, _)| owner != container);
@@ -145,10 +141,7 @@ pub(crate) fn above(base: &Path, path: &Path) -> Folders {
     folders
 }
 
-fn touched(
-    registry: &Mutex<Registry>,
-    event: notify::Result<notify::Event>,
-) -> BTreeSet<String> {
+fn touched(registry: &Mutex<Registry>, event: notify::Result<notify::Event>) -> BTreeSet<String> {
     let mut registry = registry.lock().unwrap_or_else(PoisonError::into_inner);
     let event = match event {
         Ok(event) if !event.need_rescan() => event,
@@ -176,10 +169,13 @@ fn touched(
         let itself = registry.get(path).into_iter().flatten();
         let itself = itself.filter(|(_, interest)| *interest == Interest::All);
         let inside = path.parent().and_then(|folder| registry.get(folder));
-        let inside = inside.into_iter().flatten().filter(|(_, interest)| match interest {
-            Interest::All => true,
-            Interest::Name(name) => path.file_name() == Some(name),
-        });
+        let inside = inside
+            .into_iter()
+            .flatten()
+            .filter(|(_, interest)| match interest {
+                Interest::All => true,
+                Interest::Name(name) => path.file_name() == Some(name),
+            });
         touched.extend(itself.chain(inside).map(|(container, _)| container.clone()));
     }
     touched

@@ -9,7 +9,11 @@ pub type MadeFile = (String, Vec<u8>);
 /// number.
 pub fn package(number: u64) -> Vec<MadeFile> {
     let mut rng = Rng::with_seed(number);
-    let manifest = ["plugin.json", ".plugin/plugin.json", ".claude-plugin/plugin.json"];
+    let manifest = [
+        "plugin.json",
+        ".plugin/plugin.json",
+        ".claude-plugin/plugin.json",
+    ];
     let manifest = rng.choice(manifest).unwrap_or("plugin.json");
     let mut files = vec![(
         manifest.to_owned(),
@@ -34,7 +38,10 @@ pub fn package(number: u64) -> Vec<MadeFile> {
         files.push((format!("agents/agent-{agent}.md"), text));
     }
     for command in 0..rng.usize(0..4) {
-        let text = format!("---\ndescription: x\n---\nDo $ARGUMENTS with {}.", words(&mut rng, 9));
+        let text = format!(
+            "---\ndescription: x\n---\nDo $ARGUMENTS with {}.",
+            words(&mut rng, 9)
+        );
         files.push((format!("commands/command-{command}.md"), text));
     }
     for rule in 0..rng.usize(0..4) {
@@ -100,7 +107,18 @@ pub fn mutate(rng: &mut Rng, files: &mut Vec<MadeFile>) {
 }
 
 fn words(rng: &mut Rng, count: usize) -> String {
-    let words = ["when", "the", "tests", "fail", "read", "them: first", "and", "say", "why", "#1"];
+    let words = [
+        "when",
+        "the",
+        "tests",
+        "fail",
+        "read",
+        "them: first",
+        "and",
+        "say",
+        "why",
+        "#1",
+    ];
     let mut text = String::new();
     for _ in 0..count {
         text.push_str(rng.choice(words).unwrap_or_default());

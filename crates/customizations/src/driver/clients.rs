@@ -16,13 +16,12 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::Uri;
 use tokio::time::Instant;
 
-use super::publish::shown;
 use super::task::{Done, PackageKey, Task};
 use super::walk::Walk;
 use crate::identity::digest_of;
 use crate::mirror;
 use crate::parse::{Frame, Layout, Parsed, parse};
-use crate::sources::{Definition, Origin, Settings, WhenAbsent, container_id};
+use crate::sources::{Definition, Origin, Settings, WhenAbsent, container_id, shown};
 
 /// A package that a client brought.
 pub(super) struct ClientPackage {
@@ -372,6 +371,7 @@ fn defined(key: &PackageKey, published: &PluginCustomization, root: PathBuf) -> 
             owner: client.as_str().to_owned(),
             layout: Layout::Plugin,
         },
+        address: None,
         name: base.name.clone(),
         origin: Origin::Client(client.clone(), Box::new(published.clone())),
         boundary: root.clone(),

@@ -9,10 +9,10 @@ use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 use tokio::time::Instant;
 
-use super::publish::trusted;
 use super::task::{Done as TaskDone, Session, Task};
 use crate::hooks::{Occasion, Outcome, ReadyHook, run};
 use crate::parse::Detail;
+use crate::sources::to_allow;
 use crate::turns::View;
 
 /// How long a turn waits for what is still being read.
@@ -184,7 +184,7 @@ impl Task {
             let container = view.containers.iter();
             let container = container
                 .filter(|container| container.definition.id == effective.definition.id)
-                .find(|it| trusted(&self.settings, &it.definition, &it.parsed));
+                .find(|it| to_allow(&self.settings, &it.definition, &it.parsed).is_none());
             if container.is_none() {
                 continue;
             }

@@ -12,9 +12,9 @@ use agenthost_protocol::uri::Uri;
 use super::task::{Session, Task};
 use super::{SpecError, Untrusted};
 use crate::mcp::McpSpec;
-use crate::parse::{Detail, Parsed};
+use crate::parse::Detail;
 use crate::placeholders::Names;
-use crate::sources::{Definition, Settings, code_key, server_id, servers};
+use crate::sources::{Settings, server_id, servers, shown, to_allow, typed};
 use crate::turns::{Shelved, View};
 
 type Shown = Vec<(CustomizationId, Arc<Customization>)>;
@@ -170,15 +170,15 @@ impl Task {
         let workspace = view.directories.first().map(std::path::PathBuf::as_path);
         let mut specs: BTreeMap<CustomizationId, Result<McpSpec, SpecError>> = BTreeMap::new();
         for container in &view.containers {
-            let trusted = trusted(&self.settings, &container.definition, &container.parsed);
+            let to_allow = to_allow(&self.settings, &container.definition, &container.parsed);
             let names = container
                 .definition
                 .names(&self.settings, &self.data, workspace);
             for item in &container.parsed.items {
                 if let (Detail::Server(server), Some(id)) = (&item.detail, item.child.id()) {
-                    let spec = match trusted || !server.is_code() {
+                    let spec = match to_allow.is_none() || !server.is_code() {
                         true => names.server(server).map_err(SpecError::from),
-                        false => Err(SpecError::NotTrusted(container.definition.name.clone())),
+                        false => Err(SpecError::NotTrusted(typed(&container.definition.name))),
                     };
                     specs.insert(id.clone(), spec);
                 }
@@ -222,46 +222,17 @@ impl Task {
         });
         let untrusted = on_disk
             .chain(brought)
-            .filter(|(definition, parsed)| !trusted(&self.settings, definition, parsed))
             .filter_map(|(definition, parsed)| {
                 Some(Untrusted {
                     name: definition.name.clone(),
                     uri: definition.frame.uri.clone(),
-                    key: code_key(&definition.frame.uri, parsed.code.as_ref()?),
+                    key: to_allow(&self.settings, definition, parsed)?,
                 })
             })
             .collect();
         let shared = self.shared.untrusted.lock();
         *shared.unwrap_or_else(PoisonError::into_inner) = untrusted;
     }
-}
-
-/// What clients see of a container; that its code is not allowed is the first
-/// thing they have to know.
-pub(super) fn shown(
-    settings: &Settings,
-    definition: &Definition,
-    parsed: Option<&Parsed>,
-) -> Customization {
-    let untrusted = parsed.is_some_and(|parsed| !trusted(settings, definition, parsed));
-    let complaint = untrusted.then(|| {
-        format!(
-            "it has hooks or programs that nobody allowed yet, so these are not run: \
-             see `agenthost customizations allow {}`",
-            definition.name
-        )
-    });
-    definition.customization(parsed, complaint.as_deref())
-}
-
-/// Whether the code of a container may run: it has none, or somebody allowed it
-/// as it is now.
-pub(super) fn trusted(settings: &Settings, definition: &Definition, parsed: &Parsed) -> bool {
-    let Some(code) = &parsed.code else {
-        return true;
-    };
-    let key = code_key(&definition.frame.uri, code);
-    definition.is_trusted() || settings.trusted.contains(&key)
 }
 
 fn bare_names<'a>(settings: &'a Settings, workspace: Option<&'a Path>) -> Names<'a> {
@@ -277,8 +248,8 @@ fn bare_names<'a>(settings: &'a Settings, workspace: Option<&'a Path>) -> Names<
 fn is_brought(shown: &Customization) -> bool {
     match shown {
         Customization::Plugin(plugin) => plugin.container.client_id.is_some(),
-        Customization::Directory(_)
-        | Customization::McpServer(_)
-        | Customization::Unknown(_) => false,
+        Customization::Directory(_) | Customization::McpServer(_) | Customization::Unknown(_) => {
+            false
+        }
     }
 }

@@ -200,9 +200,23 @@ impl Task {
         let definition = shelf.definition.clone();
         let watching = self.watching.clone();
         let key = key.to_owned();
-        self.work.spawn_blocking(move || Done::Read {
-            reading: read_and_watch(&key, &definition, &watching),
-            shelf: key,
+        let turns = self.readers.clone();
+        self.work.spawn(async move {
+            // The semaphore is never closed.
+            let _turn = turns.acquire().await.ok();
+            let name = key.clone();
+            let reading =
+                tokio::task::spawn_blocking(move || read_and_watch(&name, &definition, &watching));
+            // Whoever waits for it must not wait for ever.
+            let reading = reading.await.unwrap_or_else(|_| Reading {
+                parsed: Parsed::failed("reading it failed"),
+                present: true,
+                folders: Vec::new(),
+            });
+            Done::Read {
+                shelf: key,
+                reading,
+            }
         });
     }
 

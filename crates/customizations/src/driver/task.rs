@@ -9,7 +9,7 @@ use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent, Prepa
 use agenthost_protocol::ids::{ClientId, CustomizationId, ProviderId, TurnId};
 use agenthost_protocol::session::Customization;
 use agenthost_protocol::uri::Uri;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +23,9 @@ use crate::mirror;
 use crate::parse::Parsed;
 use crate::sources::{Reading, Settings};
 use crate::watching::Watching;
+
+/// How many containers are read at a time.
+const READERS: usize = 4;
 
 /// What a task starts with.
 pub(super) struct Start {
@@ -45,6 +48,8 @@ pub(super) struct Task {
     pub(super) outbox: Outbox,
     pub(super) work: JoinSet<Done>,
     pub(super) watching: Arc<Watching>,
+    /// Lets a few containers be read at a time.
+    pub(super) readers: Arc<Semaphore>,
 }
 
 /// Which package of which client.
@@ -123,6 +128,7 @@ impl Task {
             outbox: Outbox::default(),
             work,
             watching: Arc::new(watching),
+            readers: Arc::new(Semaphore::new(READERS)),
         }
     }
 

@@ -210,7 +210,9 @@ fn name_of(kind: Kind, path: &str) -> Option<String> {
         Kind::Rule => &[".instructions.md", ".mdc", ".md"],
         Kind::Hook | Kind::Server => &[".json"],
     };
-    let stem = endings.iter().find_map(|ending| path.strip_suffix(ending))?;
+    let stem = endings
+        .iter()
+        .find_map(|ending| path.strip_suffix(ending))?;
     let last = stem.rsplit('/').next().unwrap_or(stem);
     if last.is_empty() || last.eq_ignore_ascii_case("readme") {
         return None;

@@ -100,7 +100,10 @@ pub(super) fn declared(
         let Some(event) = event_of(name) else {
             // Other keys of a file without `hooks` are none of our business.
             if wrapped.is_some() {
-                found.problem(path, format!("the event `{}` is not known", super::cut(name, 40)));
+                found.problem(
+                    path,
+                    format!("the event `{}` is not known", super::cut(name, 40)),
+                );
             }
             continue;
         };

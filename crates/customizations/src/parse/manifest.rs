@@ -174,7 +174,11 @@ fn one(
     }
     if !instead {
         let usual = component.usual.iter().map(|path| (*path).to_owned());
-        paths.extend(usual.filter(|path| !paths.contains(path)).collect::<Vec<_>>());
+        paths.extend(
+            usual
+                .filter(|path| !paths.contains(path))
+                .collect::<Vec<_>>(),
+        );
     }
     for path in paths {
         match component.kind {

@@ -53,7 +53,10 @@ pub(super) fn read(found: &mut Finding<'_>, path: &str, text: &str) -> Markdown 
         description: description.map(|text| cut(&text, LONGEST_DESCRIPTION)),
         model,
         tools,
-        not_by_model: infer.map(|infer| !infer).or(not_by_model).filter(|off| *off),
+        not_by_model: infer
+            .map(|infer| !infer)
+            .or(not_by_model)
+            .filter(|off| *off),
         not_by_user: by_user.map(|may| !may).filter(|off| *off),
         always,
         globs: globs.filter(|globs| !globs.is_empty()),
@@ -81,7 +84,8 @@ impl Values<'_, '_> {
             Value::Null => None,
             Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
             Value::Number(number) => Some(number.to_string()),
-            Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+            Value::Bool(flag) => Some(flag.to_string()),
+            Value::Array(_) | Value::Object(_) => {
                 self.wrong(key, "text");
                 None
             }
@@ -92,8 +96,8 @@ impl Values<'_, '_> {
         match self.values.get(key)? {
             Value::Null => None,
             Value::Bool(flag) => Some(*flag),
-            Value::String(text) if text.eq_ignore_ascii_case("true") => Some(true),
-            Value::String(text) if text.eq_ignore_ascii_case("false") => Some(false),
+            Value::String(text) if is_one_of(text, &["true", "yes", "on"]) => Some(true),
+            Value::String(text) if is_one_of(text, &["false", "no", "off"]) => Some(false),
             Value::String(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
                 self.wrong(key, "true or false");
                 None
@@ -126,13 +130,21 @@ impl Values<'_, '_> {
             }
         };
         let list = list.into_iter().filter(|text| !text.is_empty());
-        Some(list.take(MOST).map(|text| cut(&text, LONGEST_NAME)).collect())
+        Some(
+            list.take(MOST)
+                .map(|text| cut(&text, LONGEST_NAME))
+                .collect(),
+        )
     }
 
     fn wrong(&mut self, key: &str, expected: &str) {
         let problem = format!("`{key}` has to be {expected}");
         self.found.problem(self.path, problem);
     }
+}
+
+fn is_one_of(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
 /// Splits at commas that are not inside of braces.

@@ -240,9 +240,11 @@ pub(crate) fn way_of(value: &Value) -> Result<Option<DeclaredWay>, String> {
         Some("stdio" | "local" | "http" | "streamable-http" | "streamableHttp" | "remote")
         | None => {}
         Some("sse") => {
-            return Err("speaks SSE alone, which is not supported: give the address of its \
+            return Err(
+                "speaks SSE alone, which is not supported: give the address of its \
                         streamable HTTP"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         Some(other) => {
             let other = super::cut(other, 40);

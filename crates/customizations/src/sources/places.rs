@@ -100,11 +100,11 @@ pub(super) fn plugins(settings: &Settings, data: &Path, provider: &ProviderId) -
         .filter_map(|plugin| {
             let root = plugin.source.folder(data);
             let name = plugin.source.name();
-            let mut plugin_there =
-                Definition::new(root, Layout::Plugin, Origin::Configured, name)?;
+            let mut plugin_there = Definition::new(root, Layout::Plugin, Origin::Configured, name)?;
             if let Some(uri) = plugin.source.uri() {
                 plugin_there.id = super::container_id("", &uri, Layout::Plugin);
                 plugin_there.frame.owner = uri.as_str().to_owned();
+                plugin_there.address = Some(uri);
             }
             plugin_there.when_absent = WhenAbsent::Failed(plugin.source.when_absent());
             Some(plugin_there)
@@ -140,8 +140,12 @@ fn workspace(all: &mut Vec<Definition>, directory: &Path, native: &[String], num
     some_files(HOOK_FILES, Kind::Hook, "Hooks");
     for (position, (folder, kind)) in WORKSPACE.iter().enumerate() {
         let root = directory.join(folder);
-        let definition =
-            Definition::new(root, Layout::Folder(*kind), Origin::Workspace, label(folder));
+        let definition = Definition::new(
+            root,
+            Layout::Folder(*kind),
+            Origin::Workspace,
+            label(folder),
+        );
         all.extend(definition.map(|definition| Definition {
             boundary: directory.to_owned(),
             writable: true,
@@ -156,7 +160,10 @@ fn workspace(all: &mut Vec<Definition>, directory: &Path, native: &[String], num
 
 fn user(all: &mut Vec<Definition>, settings: &Settings) {
     let mut add = |home: &Path, root: PathBuf, layout: Layout, name: String| {
-        let writable = settings.writable.iter().any(|folder| root.starts_with(folder));
+        let writable = settings
+            .writable
+            .iter()
+            .any(|folder| root.starts_with(folder));
         let definition = Definition::new(root, layout, Origin::User, name);
         all.extend(definition.map(|definition| Definition {
             boundary: home.to_owned(),
@@ -184,7 +191,7 @@ fn user(all: &mut Vec<Definition>, settings: &Settings) {
 
 /// Whether an agent reads a file by itself.
 pub(crate) fn is_native(native: &[String], path: &str) -> bool {
-    native.iter().any(|known| {
-        path == known || (known.ends_with('/') && path.starts_with(known.as_str()))
-    })
+    native
+        .iter()
+        .any(|known| path == known || (known.ends_with('/') && path.starts_with(known.as_str())))
 }

@@ -52,23 +52,26 @@ fn plugin(id: &str, uri: &str, nonce: Option<&str>) -> ClientPluginCustomization
 struct Client {
     files: BTreeMap<String, &'static str>,
     asked: usize,
-    open: usize,
 }
 
 impl Client {
     fn new(files: &[(&str, &'static str)]) -> Self {
-        let files = files.iter().map(|(path, text)| (format!("{ROOT}/{path}"), *text));
+        // Addresses are spelled in another way than names.
+        let spelled = |path: &str| format!("{ROOT}/{}", path.replace(' ', "%20"));
+        let files = files.iter().map(|(path, text)| (spelled(path), *text));
         Client {
             files: files.collect(),
             asked: 0,
-            open: 0,
         }
     }
 
     fn answer(&self, wanted: &Wanted) -> Result<Heard, String> {
         match wanted {
             Wanted::Read(uri) => {
-                let text = self.files.get(uri.as_str()).ok_or("there is no such file")?;
+                let text = self
+                    .files
+                    .get(uri.as_str())
+                    .ok_or("there is no such file")?;
                 let read = ResourceReadResult {
                     data: (*text).to_owned(),
                     encoding: ContentEncoding::Utf8,
@@ -84,12 +87,14 @@ impl Client {
                             Some((name, _)) => (name, "directory"),
                             None => (rest, "file"),
                         };
-                        entries.insert(name.to_owned(), kind.to_owned());
+                        entries.insert(name.replace("%20", " "), kind.to_owned());
                     }
                 }
                 let entries = entries.into_iter();
                 let entries = entries.map(|(name, r#type)| DirectoryEntry { name, r#type });
-                Ok(Heard::Listed(ResourceListResult { entries: entries.collect() }))
+                Ok(Heard::Listed(ResourceListResult {
+                    entries: entries.collect(),
+                }))
             }
         }
     }
@@ -114,7 +119,6 @@ async fn serve(host: &mut Host, client: &mut Client, what: impl Fn(&Host) -> boo
             continue;
         };
         client.asked += 1;
-        client.open += 1;
         let answer = client.answer(&wanted);
         let errand = CustomizationErrand::Heard { ticket, answer };
         host.customizations.errand(errand).await;
@@ -122,7 +126,9 @@ async fn serve(host: &mut Host, client: &mut Client, what: impl Fn(&Host) -> boo
 }
 
 fn brought(host: &Host) -> String {
-    host.find("Brought").map(render::container).unwrap_or_default()
+    host.find("Brought")
+        .map(render::container)
+        .unwrap_or_default()
 }
 
 #[tokio::test]
@@ -134,34 +140,31 @@ async fn a_plugin_of_a_client_is_read_by_asking_it() {
         ("skills/a b/SKILL.md", "---\nname: a\n---\nSee helper.sh"),
         ("skills/a b/helper.sh", "#!/bin/sh\n"),
     ]);
-    // Files are spelled as URIs.
-    client.files = client.files.into_iter().map(|(path, text)| (path.replace(' ', "%20"), text)).collect();
     bring(&host, vec![("c1", plugin("p", ROOT, Some("1")))]).await;
-    host.until(|host| !brought(host).is_empty()).await;
+    serve(&mut host, &mut client, |host| !brought(host).is_empty()).await;
     assert_eq!(brought(&host), "Brought of c1 loading not read");
-    // Names in lists are not spelled so.
-    while brought(&host).contains("loading") {
-        let CustomizationEvent::Wanted { ticket, wanted, .. } = host.next().await else {
-            continue;
-        };
-        let answer = client.answer(&wanted).map(|heard| match heard {
-            Heard::Listed(mut listed) => {
-                for entry in &mut listed.entries {
-                    entry.name = entry.name.replace("%20", " ");
-                }
-                Heard::Listed(listed)
-            }
-            read @ Heard::Read(_) => read,
-        });
-        let errand = CustomizationErrand::Heard { ticket, answer };
-        host.customizations.errand(errand).await;
-    }
+    serve(&mut host, &mut client, |host| {
+        !brought(host).contains("loading")
+    })
+    .await;
     assert_eq!(brought(&host), "Brought of c1 loaded [a]");
     assert_eq!(host.id("Brought").as_str(), "p");
     // The agent can read its files.
-    let told = host.prepare(turn(1, "hello")).await.unwrap().instructions.unwrap();
-    let path = told.split(['(', ')']).find(|part| part.ends_with("SKILL.md")).unwrap();
-    assert!(std::fs::read_to_string(path).unwrap().ends_with("See helper.sh"));
+    let told = host
+        .prepare(turn(1, "hello"))
+        .await
+        .unwrap()
+        .instructions
+        .unwrap();
+    let path = told
+        .split(['(', ')'])
+        .find(|part| part.ends_with("SKILL.md"))
+        .unwrap();
+    assert!(
+        std::fs::read_to_string(path)
+            .unwrap()
+            .ends_with("See helper.sh")
+    );
     let folder = std::path::Path::new(path).parent().unwrap();
     assert!(folder.join("helper.sh").exists());
     // When the client leaves, all of it goes (CUS-9).
@@ -172,7 +175,9 @@ async fn a_plugin_of_a_client_is_read_by_asking_it() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(20), gone).await.expect("its files go");
+    tokio::time::timeout(std::time::Duration::from_secs(20), gone)
+        .await
+        .expect("its files go");
 }
 
 /// CUS-7.
@@ -182,7 +187,10 @@ async fn a_plugin_is_read_again_only_when_its_nonce_is_another() {
     host.settled().await;
     let mut client = Client::new(&[("skills/a.md", "A.")]);
     bring(&host, vec![("c1", plugin("p", ROOT, Some("1")))]).await;
-    serve(&mut host, &mut client, |host| brought(host).contains("loaded [a]")).await;
+    serve(&mut host, &mut client, |host| {
+        brought(host).contains("loaded [a]")
+    })
+    .await;
     let asked = client.asked;
     let mut renamed = plugin("p", ROOT, Some("1"));
     renamed.plugin.0.version = Some("2".to_owned());
@@ -191,7 +199,10 @@ async fn a_plugin_is_read_again_only_when_its_nonce_is_another() {
     host.prepare(turn(1, "hello")).await.unwrap();
     assert_eq!(brought(&host), "Brought of c1 loaded [a]");
     bring(&host, vec![("c1", plugin("p", ROOT, Some("2")))]).await;
-    serve(&mut host, &mut client, |host| brought(host).contains("loaded [a, b]")).await;
+    serve(&mut host, &mut client, |host| {
+        brought(host).contains("loaded [a, b]")
+    })
+    .await;
     assert_eq!(client.asked, asked + asked + 1);
 }
 
@@ -203,7 +214,10 @@ async fn files_of_a_client_are_never_read_from_this_disk() {
     host.write("skills/a/SKILL.md", "A.");
     bring(&host, vec![("c1", plugin("p", &uri, None))]).await;
     let mut client = Client::new(&[]);
-    serve(&mut host, &mut client, |host| brought(host).contains("loaded")).await;
+    serve(&mut host, &mut client, |host| {
+        brought(host).contains("loaded")
+    })
+    .await;
     assert_eq!(brought(&host), "Brought of c1 loaded []");
 }
 
@@ -238,7 +252,10 @@ async fn two_clients_with_one_id_are_told_apart_and_hooks_of_clients_wait() {
     bring(&host, both).await;
     let all_read = |host: &Host| {
         let all: Vec<_> = host.known.iter().map(render::container).collect();
-        all.iter().filter(|one| one.contains("Brought") && one.contains("[a, ")).count() == 2
+        all.iter()
+            .filter(|one| one.contains("Brought") && one.contains("[a, "))
+            .count()
+            == 2
     };
     serve(&mut host, &mut client, all_read).await;
     let ids: std::collections::BTreeSet<_> = host
@@ -249,7 +266,11 @@ async fn two_clients_with_one_id_are_told_apart_and_hooks_of_clients_wait() {
             children.filter_map(|child| child.id()).chain(one.id())
         })
         .collect();
-    let count = host.known.iter().map(|one| 1 + one.children().map_or(0, <[_]>::len)).sum::<usize>();
+    let count = host
+        .known
+        .iter()
+        .map(|one| 1 + one.children().map_or(0, <[_]>::len))
+        .sum::<usize>();
     assert_eq!(ids.len(), count, "CUS-2");
     assert!(brought(&host).contains("nobody allowed"));
     assert_eq!(host.prepare(turn(1, "hello")).await.unwrap().context, None);

@@ -27,11 +27,12 @@ async fn of_many_packages_only_the_changed_one_is_read_again() {
         ..Settings::default()
     };
     let mut host = Host::follow(folder, settings).await;
-    host.settled().await;
+    host.all_read().await;
     let before = host.customizations.reads();
     let root = host.folder.path().join("p7/skills");
     write(&root, "skill-0/SKILL.md", "---\nname: other\n---\nOther.");
-    host.until(|host| host.child("made-7", "other").is_some()).await;
+    host.until(|host| host.child("made-7", "other").is_some())
+        .await;
     let text = host.find("made-7").map(render::container).unwrap();
     assert!(text.starts_with("made-7 loaded"), "{text}");
     let reads = host.customizations.reads() - before;

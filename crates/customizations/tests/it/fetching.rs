@@ -34,9 +34,15 @@ fn an_archive_is_unpacked_and_replaced_at_once() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("x.tar.gz");
     let data = folder.path().join("data");
-    tar(&path, &[("x-1.0/plugin.json", "{}"), ("x-1.0/skills/a.md", "A.")]);
+    tar(
+        &path,
+        &[("x-1.0/plugin.json", "{}"), ("x-1.0/skills/a.md", "A.")],
+    );
     let there = fetch(&archive(&path), &data).unwrap();
-    assert_eq!(std::fs::read_to_string(there.join("skills/a.md")).unwrap(), "A.");
+    assert_eq!(
+        std::fs::read_to_string(there.join("skills/a.md")).unwrap(),
+        "A."
+    );
     // One that is broken changes nothing.
     for bad in ["../x", "/x", "a/../../x", "a\\b"] {
         tar(&path, &[("plugin.json", "{}"), (bad, "x")]);
@@ -103,12 +109,19 @@ fn a_repository_is_cloned() {
         let there = fetch(&source(reference), &data).unwrap();
         assert!(there.join("plugin.json").exists(), "{reference:?}");
     }
-    let error = fetch(&source(Some("missing")), &data).unwrap_err().to_string();
+    let error = fetch(&source(Some("missing")), &data)
+        .unwrap_err()
+        .to_string();
     assert!(error.starts_with("run `git`: "), "{error}");
     let bad = PluginSource::Git {
         url: "ext::sh -c x".to_owned(),
         reference: None,
     };
-    assert!(fetch(&bad, &data).unwrap_err().to_string().contains("not an address"));
+    assert!(
+        fetch(&bad, &data)
+            .unwrap_err()
+            .to_string()
+            .contains("not an address")
+    );
     assert!(fetch(&source(Some("--upload-pack=x")), &data).is_err());
 }

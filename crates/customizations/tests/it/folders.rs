@@ -27,7 +27,11 @@ async fn what_is_shown_before_anything_is_there() {
     let mut host = Host::follow(workspace(), Settings::default()).await;
     host.next().await;
     let lines: Vec<_> = host.known.iter().map(render::container).collect();
-    expect![[""]]
+    expect![[r#"
+        .agents/agents Agent writable loading not read
+        .agents/skills Skill writable loading not read
+        .agents/prompts Prompt writable loading not read
+        .agents/rules Rule writable loading not read"#]]
     .assert_eq(&lines.join("\n"));
 }
 
@@ -38,7 +42,11 @@ async fn containers_are_loading_first_and_then_loaded() {
     write(&root, "plugin.json", r#"{"name": "mine"}"#);
     write(&root, "skills/a/SKILL.md", "A.");
     write(&folder.path().join("work"), "AGENTS.md", "Be kind.");
-    write(&folder.path().join("work"), ".claude/commands/fix.md", "Fix it.");
+    write(
+        &folder.path().join("work"),
+        ".claude/commands/fix.md",
+        "Fix it.",
+    );
     write(&folder.path().join("home"), ".claude/agents/me.md", "Me.");
     let settings = Settings {
         plugins: vec![plugin(&root)],
@@ -49,10 +57,18 @@ async fn containers_are_loading_first_and_then_loaded() {
         panic!("all that there is comes first (CUS-3)");
     };
     assert!(all.iter().all(|one| one.children().is_none()), "CUS-4");
-    assert!(all.iter().all(|one| render::container(one).contains("loading")));
+    assert!(
+        all.iter()
+            .all(|one| render::container(one).contains("loading"))
+    );
     host.settled().await;
     host.until(|host| host.commands.len() == 2).await;
-    expect![[""]]
+    expect![[r#"
+        mine loaded [a]
+        Instructions Rule loaded [AGENTS.md]
+        .claude/commands Prompt writable loaded [fix]
+        ~/.claude/agents Agent loaded [me]
+    "#]]
     .assert_eq(&host.text());
     assert_eq!(host.commands, ["a", "fix"]);
 }
@@ -64,18 +80,24 @@ async fn a_change_reads_one_container_again_and_all_sessions_hear_of_it() {
         write(&folder.path().join(name), "skills/a/SKILL.md", "A.");
     }
     let settings = Settings {
-        plugins: vec![plugin(folder.path().join("one")), plugin(folder.path().join("two"))],
+        plugins: vec![
+            plugin(folder.path().join("one")),
+            plugin(folder.path().join("two")),
+        ],
         ..Settings::default()
     };
     let mut host = Host::follow(folder, settings).await;
-    host.settled().await;
+    host.all_read().await;
     let before = host.customizations.reads();
     let other = Uri::from("ahp-session:/other");
     host.ask_for(&other).await;
     let CustomizationEvent::Found { all } = host.next().await else {
         panic!("all that there is comes first");
     };
-    assert!(all.iter().all(|one| one.children().is_some()), "it is read already");
+    assert!(
+        all.iter().all(|one| one.children().is_some()),
+        "it is read already"
+    );
     let root = host.folder.path().join("one");
     write(&root, "skills/b/SKILL.md", "B.");
     let mut told = 0;
@@ -95,23 +117,34 @@ async fn something_saved_appears_and_something_removed_goes() {
     let mut host = Host::follow(workspace(), Settings::default()).await;
     host.settled().await;
     assert!(host.child(".agents/skills", "new").is_none());
-    host.write(".agents/skills/new/SKILL.md", "---\ndescription: n\n---\nNew.");
-    host.until(|host| host.child(".agents/skills", "new").is_some()).await;
+    host.write(
+        ".agents/skills/new/SKILL.md",
+        "---\ndescription: n\n---\nNew.",
+    );
+    host.until(|host| host.child(".agents/skills", "new").is_some())
+        .await;
     host.until(|host| host.commands == ["new"]).await;
     let id = host.child(".agents/skills", "new");
-    host.write(".agents/skills/new/SKILL.md", "---\ndescription: m\n---\nNew.");
+    host.write(
+        ".agents/skills/new/SKILL.md",
+        "---\ndescription: m\n---\nNew.",
+    );
     host.until(|host| {
         let skills = host.find(".agents/skills").unwrap();
-        serde_json::to_string(skills).unwrap().contains("\"description\":\"m\"")
+        serde_json::to_string(skills)
+            .unwrap()
+            .contains("\"description\":\"m\"")
     })
     .await;
     assert_eq!(host.child(".agents/skills", "new"), id, "its id stays");
     std::fs::remove_dir_all(host.work().join(".agents")).unwrap();
-    host.until(|host| host.child(".agents/skills", "new").is_none()).await;
+    host.until(|host| host.child(".agents/skills", "new").is_none())
+        .await;
     host.until(|host| host.commands.is_empty()).await;
     // It comes again in the same place.
     host.write(".agents/skills/new/SKILL.md", "New.");
-    host.until(|host| host.child(".agents/skills", "new") == id).await;
+    host.until(|host| host.child(".agents/skills", "new") == id)
+        .await;
 }
 
 #[tokio::test]
@@ -120,9 +153,11 @@ async fn a_folder_that_was_not_there_is_shown_when_it_comes() {
     host.settled().await;
     assert!(host.find(".cursor/rules").is_none());
     host.write(".cursor/rules/a.mdc", "A.");
-    host.until(|host| host.child(".cursor/rules", "a").is_some()).await;
+    host.until(|host| host.child(".cursor/rules", "a").is_some())
+        .await;
     std::fs::remove_dir_all(host.work().join(".cursor")).unwrap();
-    host.until(|host| host.find(".cursor/rules").is_none()).await;
+    host.until(|host| host.find(".cursor/rules").is_none())
+        .await;
 }
 
 #[tokio::test]
@@ -132,14 +167,22 @@ async fn links_that_lead_out_are_not_followed() {
     write(folder.path(), "secret.md", "Secret.");
     write(&work, ".agents/skills/good/SKILL.md", "Good.");
     write(&work, "shared/linked/SKILL.md", "Linked.");
-    let link = std::os::unix::fs::symlink::<&std::path::Path, _>;
-    link(&folder.path().join("secret.md"), work.join(".agents/skills/bad.md")).unwrap();
-    link(&work.join("shared/linked"), work.join(".agents/skills/linked")).unwrap();
-    link(&work.join(".agents"), work.join(".agents/skills/circle")).unwrap();
-    link(&work.join("nowhere"), work.join(".agents/skills/lost.md")).unwrap();
+    let link = |to: std::path::PathBuf, from: &str| {
+        let from = work.join(".agents/skills").join(from);
+        std::os::unix::fs::symlink(to, from).unwrap();
+    };
+    link(folder.path().join("secret.md"), "bad.md");
+    link(work.join("shared/linked"), "linked");
+    link(work.join(".agents"), "circle");
+    link(work.join("nowhere"), "lost.md");
     let mut host = Host::follow(folder, Settings::default()).await;
     host.settled().await;
-    expect![[""]]
+    expect![[r#"
+        .agents/skills Skill writable degraded
+          ! `bad.md` is a link that leads out of its folder
+          ! `circle/skills`: links lead in a circle
+          ! `lost.md`: it leads to nothing [good, linked]
+    "#]]
     .assert_eq(&host.text());
 }
 
@@ -161,7 +204,12 @@ async fn what_is_not_there_or_was_never_fetched_says_what_to_do() {
     };
     let mut host = Host::follow(folder, settings).await;
     host.settled().await;
-    expect![[""]]
+    expect![[r#"
+        missing error
+          ! there is no folder `…/missing` []
+        tools error
+          ! it was not fetched yet: run `agenthost customizations fetch tools` []
+    "#]]
     .assert_eq(&host.text());
 }
 
@@ -173,25 +221,53 @@ async fn programs_of_a_workspace_wait_until_somebody_allows_them() {
     let mut host = Host::follow(folder, Settings::default()).await;
     host.settled().await;
     let name = |host: &Host| {
-        let found = host.known.iter().find(|one| render::container(one).starts_with("MCP"));
+        let found = host
+            .known
+            .iter()
+            .find(|one| render::container(one).starts_with("MCP"));
         render::container(found.unwrap())
     };
-    expect![[""]]
+    expect![[r#"
+        MCP servers McpServer degraded
+          ! it has hooks or programs that nobody allowed yet, so these are not run: see `agenthost customizations allow 'MCP servers'` [a, b]"#]]
     .assert_eq(&name(&host));
     let container = host.find("MCP").unwrap();
-    let ids: Vec<_> = container.children().unwrap().iter().map(|child| child.id().unwrap().clone()).collect();
+    let ids: Vec<_> = container
+        .children()
+        .unwrap()
+        .iter()
+        .map(|child| child.id().unwrap().clone())
+        .collect();
     let spec = |host: &Host, number: usize| host.customizations.spec(&session(), &ids[number]);
-    assert_eq!(spec(&host, 0), Err(SpecError::NotTrusted("MCP servers".to_owned())));
+    assert_eq!(
+        spec(&host, 0),
+        Err(SpecError::NotTrusted("'MCP servers'".to_owned()))
+    );
     assert!(matches!(spec(&host, 1).unwrap().way, McpWay::Http { .. }));
     let untrusted = host.customizations.untrusted();
     assert_eq!(untrusted.len(), 1);
-    assert!(untrusted[0].key.starts_with(code_key(&untrusted[0].uri, "").as_str()));
-    host.customizations.trust([untrusted[0].key.clone()].into()).await;
+    assert!(
+        untrusted[0]
+            .key
+            .starts_with(code_key(&untrusted[0].uri, "").as_str())
+    );
+    host.customizations
+        .trust([untrusted[0].key.clone()].into())
+        .await;
     host.until(|host| name(host).contains("loaded")).await;
-    let McpWay::Program { command, arguments, directory, .. } = spec(&host, 0).unwrap().way else {
+    let McpWay::Program {
+        command,
+        arguments,
+        directory,
+        ..
+    } = spec(&host, 0).unwrap().way
+    else {
         panic!("it is a program");
     };
-    assert_eq!((command.as_str(), arguments), ("serve", vec!["y".to_owned()]));
+    assert_eq!(
+        (command.as_str(), arguments),
+        ("serve", vec!["y".to_owned()])
+    );
     assert_eq!(directory, Some(host.work()));
     assert!(host.customizations.untrusted().is_empty());
     // Other code is not what was allowed.
@@ -229,7 +305,11 @@ async fn what_an_agent_starts_by_itself_is_left_to_it() {
     let folder = workspace();
     let servers = r#"{"mcpServers": {"a": {"url": "http://a"}}}"#;
     write(&folder.path().join("work"), ".mcp.json", servers);
-    write(&folder.path().join("work"), ".claude/settings.json", r#"{"hooks": {"Stop": [{"command": "x"}]}}"#);
+    write(
+        &folder.path().join("work"),
+        ".claude/settings.json",
+        r#"{"hooks": {"Stop": [{"command": "x"}]}}"#,
+    );
     let native = vec![".mcp.json".to_owned(), ".claude/".to_owned()];
     let settings = Settings {
         native: BTreeMap::from([(ProviderId::from("agent"), native)]),
@@ -245,7 +325,9 @@ async fn a_session_that_is_forgotten_is_not_told_of() {
     let mut host = Host::follow(workspace(), Settings::default()).await;
     host.settled().await;
     let session = session();
-    host.customizations.errand(CustomizationErrand::Forget { session }).await;
+    host.customizations
+        .errand(CustomizationErrand::Forget { session })
+        .await;
     host.write(".agents/skills/new/SKILL.md", "New.");
     let other = Uri::from("ahp-session:/other");
     host.ask_for(&other).await;

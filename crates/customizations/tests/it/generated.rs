@@ -48,15 +48,26 @@ fn whatever_is_broken_has_a_state_and_words_for_it() {
             LoadState::Loading => panic!("{number}: it is read"),
             LoadState::Degraded(problem) | LoadState::Error(problem) => {
                 assert!(problem.message.len() > 10, "{number}: {}", problem.message);
-                assert!(problem.message.len() < 4_000, "{number}: {}", problem.message);
+                assert!(
+                    problem.message.len() < 4_000,
+                    "{number}: {}",
+                    problem.message
+                );
             }
         }
-        let mut ids: Vec<_> = parsed.items.iter().map(|item| item.child.id().unwrap()).collect();
+        let mut ids: Vec<_> = parsed
+            .items
+            .iter()
+            .map(|item| item.child.id().unwrap())
+            .collect();
         ids.sort();
         ids.dedup();
         assert_eq!(ids.len(), parsed.items.len(), "{number}: CUS-2");
         for item in &parsed.items {
-            assert!(!item.name.is_empty() && item.name.chars().count() <= 400, "{number}");
+            assert!(
+                !item.name.is_empty() && item.name.chars().count() <= 400,
+                "{number}"
+            );
         }
     }
 }

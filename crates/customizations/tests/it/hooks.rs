@@ -13,7 +13,11 @@ use crate::host::{Host, session, turn, workspace, write};
 async fn with_hooks(hooks: Value) -> Host {
     let folder = workspace();
     let root = folder.path().join("plugin");
-    write(&root, "hooks/hooks.json", &json!({ "hooks": hooks }).to_string());
+    write(
+        &root,
+        "hooks/hooks.json",
+        &json!({ "hooks": hooks }).to_string(),
+    );
     write(&root, "say.sh", "#!/bin/sh\nprintf 'from %s' \"$1\"\n");
     let settings = Settings {
         plugins: vec![ConfiguredPlugin {
@@ -129,7 +133,9 @@ async fn hooks_hear_of_the_end_of_turns_and_sessions() {
     assert_eq!(told["hook_event_name"], "Stop");
     assert_eq!(told["session_id"], "ahp-session:/s");
     let session = session();
-    host.customizations.errand(CustomizationErrand::Forget { session }).await;
+    host.customizations
+        .errand(CustomizationErrand::Forget { session })
+        .await;
     let told = appears(&host.work().join("ended")).await;
     assert!(told.contains("SessionEnd"));
 }
@@ -138,7 +144,11 @@ async fn hooks_hear_of_the_end_of_turns_and_sessions() {
 async fn hooks_of_a_workspace_run_only_when_somebody_allowed_them() {
     let folder = workspace();
     let settings = json!({ "hooks": { "UserPromptSubmit": [{ "command": "echo ran" }] } });
-    write(&folder.path().join("work"), ".claude/settings.json", &settings.to_string());
+    write(
+        &folder.path().join("work"),
+        ".claude/settings.json",
+        &settings.to_string(),
+    );
     let mut host = Host::follow(folder, Settings::default()).await;
     host.settled().await;
     assert_eq!(host.prepare(turn(1, "hello")).await.unwrap().context, None);

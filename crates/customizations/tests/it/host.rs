@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use agenthost_core::customizing::{
-    CustomizationErrand, CustomizationEvent, Preparation, Prepared,
-};
+use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent, Preparation, Prepared};
 use agenthost_customizations::{Customizations, Settings};
 use agenthost_protocol::ids::{CustomizationId, ProviderId, TurnId};
 use agenthost_protocol::session::Customization;
@@ -117,6 +115,12 @@ impl Host {
             !host.known.is_empty() && host.known.iter().all(read)
         })
         .await;
+    }
+
+    /// Listens until all is read, also what is not shown: a turn waits for it.
+    pub(crate) async fn all_read(&mut self) {
+        self.prepare(turn(0, "")).await.unwrap();
+        self.settled().await;
     }
 
     /// Prepares a turn.

@@ -20,7 +20,10 @@ pub(crate) fn container(customization: &Customization) -> String {
         Customization::Plugin(plugin) => (&plugin.container, String::new()),
         Customization::Directory(directory) => {
             let writable = if directory.writable { " writable" } else { "" };
-            (&directory.container, format!(" {:?}{writable}", directory.contents))
+            (
+                &directory.container,
+                format!(" {:?}{writable}", directory.contents),
+            )
         }
         Customization::McpServer(server) => return format!("server {}", server.base.name),
         Customization::Unknown(_) => return "unknown".to_owned(),

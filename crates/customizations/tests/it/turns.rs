@@ -16,13 +16,37 @@ async fn example(settings: Settings) -> Host {
     let work = folder.path().join("work");
     write(&work, "AGENTS.md", "Be kind.");
     write(&work, "CLAUDE.md", "Be Claude.");
-    write(&work, ".cursor/rules/ts.mdc", "---\nglobs: *.ts\n---\nNo any.");
-    write(&work, ".cursor/rules/db.mdc", "---\ndescription: About the database\n---\nNo joins.");
+    write(
+        &work,
+        ".cursor/rules/ts.mdc",
+        "---\nglobs: *.ts\n---\nNo any.",
+    );
+    write(
+        &work,
+        ".cursor/rules/db.mdc",
+        "---\ndescription: About the database\n---\nNo joins.",
+    );
     write(&work, ".cursor/rules/manual.mdc", "Only by hand.");
-    write(&work, ".agents/agents/writer.md", "---\nmodel: big\ntools: [Read]\n---\nYou write.");
-    write(&work, ".agents/skills/lint/SKILL.md", "---\ndescription: Runs linters\n---\nRun $ARGUMENTS.");
-    write(&work, ".agents/skills/own/SKILL.md", "---\ndescription: x\ndisable-model-invocation: true\n---\nX.");
-    write(&work, ".agents/skills/hidden/SKILL.md", "---\ndescription: y\nuser-invocable: false\n---\nY.");
+    write(
+        &work,
+        ".agents/agents/writer.md",
+        "---\nmodel: big\ntools: [Read]\n---\nYou write.",
+    );
+    write(
+        &work,
+        ".agents/skills/lint/SKILL.md",
+        "---\ndescription: Runs linters\n---\nRun $ARGUMENTS.",
+    );
+    write(
+        &work,
+        ".agents/skills/own/SKILL.md",
+        "---\ndescription: x\ndisable-model-invocation: true\n---\nX.",
+    );
+    write(
+        &work,
+        ".agents/skills/hidden/SKILL.md",
+        "---\ndescription: y\nuser-invocable: false\n---\nY.",
+    );
     write(&work, ".agents/prompts/fix.prompt.md", "Fix $1, then $2.");
     write(&work, ".claude/commands/fix.md", "Other fix.");
     let mut host = Host::follow(folder, settings).await;
@@ -40,7 +64,32 @@ async fn check(host: &mut Host, preparation: Preparation, expected: Expect) {
 #[tokio::test]
 async fn rules_and_skills_reach_the_agent() {
     let mut host = example(Settings::default()).await;
-    check(&mut host, turn(1, "hello"), expect![[""]]).await;
+    check(&mut host, turn(1, "hello"), expect![[r#"
+        model None
+        # Rules
+
+        ## AGENTS.md
+
+        Be kind.
+
+        ## CLAUDE.md
+
+        Be Claude.
+
+        # Rules for some work
+
+        Read these files before work that they are about.
+
+        - db: About the database (…/work/.cursor/rules/db.mdc)
+        - ts: for *.ts (…/work/.cursor/rules/ts.mdc)
+
+        # Skills
+
+        When a task fits one of these, read its file first and follow it. Paths in it are relative to its folder.
+
+        - hidden: y (…/work/.agents/skills/hidden/SKILL.md)
+        - lint: Runs linters (…/work/.agents/skills/lint/SKILL.md)
+    "#]]).await;
 }
 
 #[tokio::test]
@@ -51,18 +100,69 @@ async fn files_of_a_message_choose_rules_and_a_custom_agent_says_who_to_be() {
         agent: uri_of(&host.work().join(".agents/agents/writer.md")),
         ..turn(1, "hello")
     };
-    check(&mut host, preparation, expect![[""]]).await;
+    check(&mut host, preparation, expect![[r#"
+        model Some("big")
+        # Rules
+
+        ## AGENTS.md
+
+        Be kind.
+
+        ## CLAUDE.md
+
+        Be Claude.
+
+        ## ts
+
+        No any.
+
+        # Rules for some work
+
+        Read these files before work that they are about.
+
+        - db: About the database (…/work/.cursor/rules/db.mdc)
+
+        # Act as the agent `writer`
+
+        You write.
+
+        Use no other tools than these: Read
+
+        # Skills
+
+        When a task fits one of these, read its file first and follow it. Paths in it are relative to its folder.
+
+        - hidden: y (…/work/.agents/skills/hidden/SKILL.md)
+        - lint: Runs linters (…/work/.agents/skills/lint/SKILL.md)
+    "#]]).await;
 }
 
 #[tokio::test]
 async fn what_the_agent_reads_by_itself_is_not_told_again() {
-    let native = vec!["CLAUDE.md".to_owned(), "AGENTS.md".to_owned(), ".agents/".to_owned()];
+    let native = vec![
+        "CLAUDE.md".to_owned(),
+        "AGENTS.md".to_owned(),
+        ".agents/".to_owned(),
+    ];
     let settings = Settings {
         native: BTreeMap::from([(ProviderId::from("agent"), native)]),
         ..Settings::default()
     };
     let mut host = example(settings).await;
-    check(&mut host, turn(1, "hello"), expect![[""]]).await;
+    check(
+        &mut host,
+        turn(1, "hello"),
+        expect![[r#"
+        model None
+        # Rules for some work
+
+        Read these files before work that they are about.
+
+        - db: About the database (…/work/.cursor/rules/db.mdc)
+        - ts: for *.ts (…/work/.cursor/rules/ts.mdc)
+    "#]],
+    )
+    .await;
     assert_eq!(host.commands, [".claude/commands:fix"]);
 }
 
@@ -70,10 +170,24 @@ async fn what_the_agent_reads_by_itself_is_not_told_again() {
 #[tokio::test]
 async fn what_is_off_has_no_effect() {
     let mut host = example(Settings::default()).await;
-    let [rules, skills, files] = [".cursor/rules", ".agents/skills", "Instructions"].map(|name| host.id(name));
+    let [rules, skills, files] =
+        [".cursor/rules", ".agents/skills", "Instructions"].map(|name| host.id(name));
     let agents = host.child("Instructions", "AGENTS.md").unwrap();
     host.disable(&[&rules, &skills, &agents]).await;
-    check(&mut host, turn(1, "/lint"), expect![[""]]).await;
+    check(
+        &mut host,
+        turn(1, "/lint"),
+        expect![[r#"
+        model None
+        # Rules
+
+        ## CLAUDE.md
+
+        Be Claude.
+
+    "#]],
+    )
+    .await;
     host.disable(&[&rules, &skills, &files]).await;
     assert_eq!(host.prepare(turn(2, "/lint")).await.unwrap().text, None);
 }
@@ -82,10 +196,16 @@ async fn what_is_off_has_no_effect() {
 async fn prompts_and_skills_expand() {
     let mut host = example(Settings::default()).await;
     host.until(|host| !host.commands.is_empty()).await;
-    assert_eq!(host.commands, [".claude/commands:fix", "fix", "lint", "own"]);
+    assert_eq!(
+        host.commands,
+        [".claude/commands:fix", "fix", "lint", "own"]
+    );
     let cases = [
         ("/fix this 'and that'", Some("Fix this, then and that.")),
-        ("/.claude/commands:fix now", Some("Other fix.\n\nARGUMENTS: now")),
+        (
+            "/.claude/commands:fix now",
+            Some("Other fix.\n\nARGUMENTS: now"),
+        ),
         ("/hidden", None),
         ("/unknown", None),
         ("fix", None),
@@ -95,9 +215,17 @@ async fn prompts_and_skills_expand() {
         let prepared = host.prepare(turn(number, text)).await.unwrap();
         assert_eq!(prepared.text.as_deref(), expected, "{text}");
     }
-    let skill = host.prepare(turn(10, "/lint all")).await.unwrap().text.unwrap();
+    let skill = host
+        .prepare(turn(10, "/lint all"))
+        .await
+        .unwrap()
+        .text
+        .unwrap();
     let skill = skill.replace(host.folder.path().to_str().unwrap(), "…");
-    assert_eq!(skill, "Follow the skill `lint`. Its files are in `…/work/.agents/skills/lint`.\n\nRun all.");
+    assert_eq!(
+        skill,
+        "Follow the skill `lint`. Its files are in `…/work/.agents/skills/lint`.\n\nRun all."
+    );
     let own = Preparation {
         own_commands: vec!["fix".to_owned()],
         ..turn(11, "/fix a b")
@@ -113,7 +241,10 @@ async fn a_custom_agent_that_is_gone_refuses_the_turn() {
         ..turn(1, "hello")
     };
     let refused = host.prepare(preparation).await.unwrap_err();
-    assert_eq!(refused, "the custom agent `file:///gone.md` is not there, or is off");
+    assert_eq!(
+        refused,
+        "the custom agent `file:///gone.md` is not there, or is off"
+    );
 }
 
 #[tokio::test]
