@@ -180,7 +180,9 @@ impl Task {
         package.parsed = Some(Arc::new(parsed));
         package.reading = Reading::Known;
         package.show(&self.settings);
-        if old != package.definition.root {
+        let (definition, parsed) = (package.definition.clone(), package.parsed.clone());
+        self.share_code(&code_name(key), &definition, parsed.as_deref());
+        if old != definition.root {
             self.remove_mirror(old);
         }
         for session in self.sessions_with(key) {
@@ -193,6 +195,10 @@ impl Task {
     pub(super) fn reshow_packages(&mut self) {
         for package in self.packages.values_mut() {
             package.show(&self.settings);
+        }
+        for (key, package) in &self.packages {
+            let parsed = package.parsed.as_deref();
+            self.share_code(&code_name(key), &package.definition, parsed);
         }
     }
 
@@ -333,6 +339,7 @@ impl Task {
         let sessions = self.sessions_with(key);
         let Some(next) = sessions.first() else {
             if let Some(package) = self.packages.remove(key) {
+                self.forget_code(&code_name(key));
                 self.remove_mirror(package.definition.root.clone());
             }
             return;
@@ -352,6 +359,11 @@ impl Task {
             Done::Nothing
         });
     }
+}
+
+/// What the code of a package goes by.
+fn code_name((client, uri): &PackageKey) -> String {
+    format!("{client} {uri}")
 }
 
 /// Whether something is different now.

@@ -48,8 +48,12 @@ impl Task {
     /// Goes on with turns for which all is read, or that waited long enough.
     pub(super) fn prepare_waiting(&mut self, now: Instant) {
         let mut ready = Vec::new();
-        let known: Vec<Uri> = self.sessions.keys().cloned().collect();
-        for uri in known {
+        let sessions = self.sessions.iter();
+        let waiting: Vec<Uri> = sessions
+            .filter(|(_, session)| !session.waiting.is_empty())
+            .map(|(uri, _)| uri.clone())
+            .collect();
+        for uri in waiting {
             let all_read = self.sessions.get(&uri).is_some_and(|it| self.is_read(it));
             if let Some(session) = self.sessions.get_mut(&uri) {
                 let waiting = std::mem::take(&mut session.waiting);

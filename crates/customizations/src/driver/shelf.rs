@@ -125,10 +125,7 @@ impl Task {
                 self.begin_reading(&key);
             }
         }
-        if let Some(known) = self.sessions.get_mut(session) {
-            known.told.get_or_insert_default();
-            self.publish_all(session);
-        }
+        self.publish_all(session);
     }
 
     /// Files of containers have changed.
@@ -184,7 +181,7 @@ impl Task {
             .map(|(uri, _)| uri.clone())
             .collect();
         for session in sessions {
-            self.publish(&session);
+            self.publish_one(&session, key);
         }
         self.prepare_waiting(Instant::now());
     }
@@ -236,7 +233,10 @@ impl Task {
         if unused.is_empty() {
             return;
         }
-        self.shelves.retain(|key, _| !unused.contains(key));
+        for key in &unused {
+            self.shelves.remove(key);
+            self.forget_code(key);
+        }
         let watching = self.watching.clone();
         self.work.spawn_blocking(move || {
             for key in &unused {

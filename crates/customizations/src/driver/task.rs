@@ -65,10 +65,12 @@ pub(super) struct Session {
     /// What clients brought, in order, with the names that these have here.
     pub(super) packages: Vec<(PackageKey, CustomizationId)>,
     pub(super) disabled: BTreeSet<CustomizationId>,
-    /// What was told so far, in order; none before all was told for the first
+    /// What was told so far; none before all was told for the first
     /// time.
-    pub(super) told: Option<Vec<(CustomizationId, Arc<Customization>)>>,
+    pub(super) told: Option<BTreeMap<CustomizationId, Arc<Customization>>>,
     pub(super) commands: Vec<SlashCommand>,
+    /// When commands have to be looked at again.
+    pub(super) commands_due: Option<Instant>,
     /// Turns that wait until all is read, and until when they do.
     pub(super) waiting: Vec<(Box<Preparation>, Instant)>,
     /// Turns that are being prepared.
@@ -237,14 +239,16 @@ impl Task {
         let shelves = self.shelves.values().filter_map(Shelf::due);
         let walks = self.packages.values().filter_map(ClientPackage::deadline);
         let sessions = self.sessions.values();
+        let commands = sessions.clone().filter_map(|session| session.commands_due);
         let turns = sessions.flat_map(|session| session.waiting.iter().map(|(_, until)| *until));
-        shelves.chain(walks).chain(turns).min()
+        shelves.chain(walks).chain(commands).chain(turns).min()
     }
 
     fn overdue(&mut self) {
         let now = Instant::now();
         self.read_due(now);
         self.end_walks(now);
+        self.tell_commands(now);
         self.prepare_waiting(now);
     }
 }
