@@ -8,6 +8,7 @@ mod clients;
 mod outbox;
 mod preparing;
 mod publish;
+mod sharing;
 mod shelf;
 mod task;
 mod walk;
@@ -72,10 +73,15 @@ pub struct Untrusted {
 /// What can be asked without waiting.
 #[derive(Debug, Default)]
 struct Shared {
-    specs: Mutex<BTreeMap<Uri, BTreeMap<CustomizationId, Result<McpSpec, SpecError>>>>,
-    untrusted: Mutex<BTreeSet<Untrusted>>,
+    /// By session and container.
+    specs: Mutex<BTreeMap<Uri, BTreeMap<CustomizationId, Specs>>>,
+    /// By container.
+    untrusted: Mutex<BTreeMap<String, Untrusted>>,
     reads: AtomicU64,
 }
+
+/// How the servers of a container are reached.
+type Specs = BTreeMap<CustomizationId, Result<McpSpec, SpecError>>;
 
 /// What the task is told.
 #[derive(Debug)]
@@ -123,7 +129,8 @@ impl Customizations {
     pub fn spec(&self, session: &Uri, server: &CustomizationId) -> Result<McpSpec, SpecError> {
         let specs = self.shared.specs.lock();
         let specs = specs.unwrap_or_else(PoisonError::into_inner);
-        let spec = specs.get(session).and_then(|specs| specs.get(server));
+        let mut containers = specs.get(session).into_iter().flat_map(BTreeMap::values);
+        let spec = containers.find_map(|specs| specs.get(server));
         spec.cloned().unwrap_or(Err(SpecError::Unknown))
     }
 
@@ -131,7 +138,7 @@ impl Customizations {
     pub fn untrusted(&self) -> Vec<Untrusted> {
         let untrusted = self.shared.untrusted.lock();
         let untrusted = untrusted.unwrap_or_else(PoisonError::into_inner);
-        untrusted.iter().cloned().collect()
+        untrusted.values().cloned().collect()
     }
 
     /// How many containers were read so far.

@@ -106,7 +106,8 @@ fn repaired(top: &str) -> String {
 
 /// The reader has bounds of its own for depth, size and what aliases come to.
 fn yaml(text: &str) -> Result<Map<String, Value>, String> {
-    let options = serde_saphyr::options! { with_snippet: false };
+    // `description: y` is a text here, whatever YAML once made of it.
+    let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
     match serde_saphyr::from_str_with_options(text, options) {
         Ok(Value::Object(values)) => Ok(values),
         Ok(Value::Null) => Ok(Map::new()),
@@ -180,7 +181,12 @@ mod tests {
             "---\n- a\n- b\n---\nb",
             expect![[r#"{} | "b" | its front matter can't be read: it has no names with values"#]],
         );
-        check("---\nname: a\n  b: [\n---\nb", expect![[r#""#]]);
+        check(
+            "---\nname: a\n  b: [\n---\nb",
+            expect![[
+                r#"{} | "b" | its front matter can't be read: mapping values are not allowed in this context at line 2, column 4"#
+            ]],
+        );
         let deep = format!("---\na: {}\n---\nb", "[".repeat(5_000));
         assert!(split(&deep).problem.is_none(), "it is taken for plain text");
         let deep = format!("---\na:\n{}\n---\nb", "- ".repeat(5_000));

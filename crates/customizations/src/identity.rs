@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn names_are_stable() {
         let id = id_of("skill", &["file:///x", "a/SKILL.md"]);
-        assert_eq!(id.as_str(), "skill-1c8f2d5d3a3b0f0e");
+        assert_eq!(id.as_str(), "skill-217e48f8054450bd");
         assert_ne!(id, id_of("skill", &["file:///xa", "/SKILL.md"]));
     }
 

@@ -30,4 +30,4 @@ mod watching;
 
 pub use driver::{Customizations, Events, SpecError, Untrusted};
 pub use placeholders::NotSet;
-pub use sources::{ConfiguredPlugin, Origin, Settings, code_key, declared};
+pub use sources::{ConfiguredPlugin, Settings, Surveyed, code_key, declared, survey};

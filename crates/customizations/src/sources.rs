@@ -55,7 +55,7 @@ pub struct ConfiguredPlugin {
 
 /// Who brought a container.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Origin {
+pub(crate) enum Origin {
     /// The configuration of the host.
     Configured,
     /// The user's own folders.
@@ -82,6 +82,8 @@ pub(crate) enum WhenAbsent {
 pub(crate) struct Definition {
     pub(crate) id: CustomizationId,
     pub(crate) frame: Frame,
+    /// Where it comes from, if that is not where its files are.
+    pub(crate) address: Option<Uri>,
     pub(crate) name: String,
     pub(crate) origin: Origin,
     /// Where the files are on this disk.
@@ -116,6 +118,77 @@ pub fn declared(settings: &Settings, data: &Path, provider: &ProviderId) -> Vec<
         .iter()
         .map(|plugin| plugin.customization(None, None));
     plugins.chain(servers(settings)).collect()
+}
+
+/// A container as it is now, for a person who asks what there is.
+#[derive(Debug, Clone)]
+pub struct Surveyed {
+    /// What clients would see.
+    pub customization: Customization,
+    /// What has to be allowed before its code runs; none if nothing has.
+    pub to_allow: Option<String>,
+}
+
+/// Reads all that a session with these folders would have. Waits for the disk.
+pub fn survey(
+    settings: &Settings,
+    data: &Path,
+    provider: &ProviderId,
+    directories: &[PathBuf],
+) -> Vec<Surveyed> {
+    let mut all = Vec::new();
+    for definition in definitions(settings, data, provider, directories) {
+        let reading = definition.read();
+        if definition.shown_if(reading.present) {
+            all.push(Surveyed {
+                customization: shown(settings, &definition, Some(&reading.parsed)),
+                to_allow: to_allow(settings, &definition, &reading.parsed),
+            });
+        }
+    }
+    all.extend(servers(settings).map(|customization| Surveyed {
+        customization,
+        to_allow: None,
+    }));
+    all
+}
+
+/// What clients see of a container; that its code is not allowed is the first
+/// thing they have to know.
+pub(crate) fn shown(
+    settings: &Settings,
+    definition: &Definition,
+    parsed: Option<&Parsed>,
+) -> Customization {
+    let untrusted = parsed.is_some_and(|parsed| to_allow(settings, definition, parsed).is_some());
+    let complaint = untrusted.then(|| {
+        format!(
+            "it has hooks or programs that nobody allowed yet, so these are not run: see \
+             `agenthost customizations allow {}`",
+            typed(&definition.name)
+        )
+    });
+    definition.customization(parsed, complaint.as_deref())
+}
+
+/// What has to be allowed before the code of a container may run; none if it
+/// has none, or somebody allowed it as it is now.
+pub(crate) fn to_allow(
+    settings: &Settings,
+    definition: &Definition,
+    parsed: &Parsed,
+) -> Option<String> {
+    let key = code_key(&definition.frame.uri, parsed.code.as_ref()?);
+    let trusted = definition.is_trusted() || settings.trusted.contains(&key);
+    (!trusted).then_some(key)
+}
+
+/// A name as it is typed in a shell.
+pub(crate) fn typed(name: &str) -> String {
+    match name.contains(char::is_whitespace) {
+        true => format!("'{name}'"),
+        false => name.to_owned(),
+    }
 }
 
 /// The servers of the configuration.
@@ -154,6 +227,7 @@ impl Definition {
                 owner: String::new(),
                 layout,
             },
+            address: None,
             name,
             origin,
             boundary: root.clone(),
@@ -235,7 +309,7 @@ impl Definition {
         let container = ContainerBase {
             base: CustomizationBase {
                 id: self.id.clone(),
-                uri: self.frame.uri.clone(),
+                uri: self.address.as_ref().unwrap_or(&self.frame.uri).clone(),
                 name: own_name.unwrap_or_else(|| self.name.clone()),
                 icons: published.and_then(|base| base.icons.clone()),
                 range: None,

@@ -182,8 +182,9 @@ fn write_skills(view: &View, text: &mut String) {
 }
 
 fn heading(text: &mut String, heading: &str) {
+    text.truncate(text.trim_end().len());
     if !text.is_empty() {
-        text.push('\n');
+        text.push_str("\n\n");
     }
     text.push_str(&format!("# {heading}\n\n"));
 }

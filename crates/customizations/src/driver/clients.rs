@@ -16,13 +16,12 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::Uri;
 use tokio::time::Instant;
 
-use super::publish::shown;
 use super::task::{Done, PackageKey, Task};
 use super::walk::Walk;
 use crate::identity::digest_of;
 use crate::mirror;
 use crate::parse::{Frame, Layout, Parsed, parse};
-use crate::sources::{Definition, Origin, Settings, WhenAbsent, container_id};
+use crate::sources::{Definition, Origin, Settings, WhenAbsent, container_id, shown};
 
 /// A package that a client brought.
 pub(super) struct ClientPackage {
@@ -181,7 +180,9 @@ impl Task {
         package.parsed = Some(Arc::new(parsed));
         package.reading = Reading::Known;
         package.show(&self.settings);
-        if old != package.definition.root {
+        let (definition, parsed) = (package.definition.clone(), package.parsed.clone());
+        self.share_code(&code_name(key), &definition, parsed.as_deref());
+        if old != definition.root {
             self.remove_mirror(old);
         }
         for session in self.sessions_with(key) {
@@ -194,6 +195,10 @@ impl Task {
     pub(super) fn reshow_packages(&mut self) {
         for package in self.packages.values_mut() {
             package.show(&self.settings);
+        }
+        for (key, package) in &self.packages {
+            let parsed = package.parsed.as_deref();
+            self.share_code(&code_name(key), &package.definition, parsed);
         }
     }
 
@@ -334,6 +339,7 @@ impl Task {
         let sessions = self.sessions_with(key);
         let Some(next) = sessions.first() else {
             if let Some(package) = self.packages.remove(key) {
+                self.forget_code(&code_name(key));
                 self.remove_mirror(package.definition.root.clone());
             }
             return;
@@ -355,6 +361,11 @@ impl Task {
     }
 }
 
+/// What the code of a package goes by.
+fn code_name((client, uri): &PackageKey) -> String {
+    format!("{client} {uri}")
+}
+
 /// Whether something is different now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Changed {
@@ -372,6 +383,7 @@ fn defined(key: &PackageKey, published: &PluginCustomization, root: PathBuf) -> 
             owner: client.as_str().to_owned(),
             layout: Layout::Plugin,
         },
+        address: None,
         name: base.name.clone(),
         origin: Origin::Client(client.clone(), Box::new(published.clone())),
         boundary: root.clone(),

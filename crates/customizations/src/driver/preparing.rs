@@ -9,10 +9,10 @@ use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 use tokio::time::Instant;
 
-use super::publish::trusted;
 use super::task::{Done as TaskDone, Session, Task};
 use crate::hooks::{Occasion, Outcome, ReadyHook, run};
 use crate::parse::Detail;
+use crate::sources::to_allow;
 use crate::turns::View;
 
 /// How long a turn waits for what is still being read.
@@ -48,8 +48,12 @@ impl Task {
     /// Goes on with turns for which all is read, or that waited long enough.
     pub(super) fn prepare_waiting(&mut self, now: Instant) {
         let mut ready = Vec::new();
-        let known: Vec<Uri> = self.sessions.keys().cloned().collect();
-        for uri in known {
+        let sessions = self.sessions.iter();
+        let waiting: Vec<Uri> = sessions
+            .filter(|(_, session)| !session.waiting.is_empty())
+            .map(|(uri, _)| uri.clone())
+            .collect();
+        for uri in waiting {
             let all_read = self.sessions.get(&uri).is_some_and(|it| self.is_read(it));
             if let Some(session) = self.sessions.get_mut(&uri) {
                 let waiting = std::mem::take(&mut session.waiting);
@@ -184,7 +188,7 @@ impl Task {
             let container = view.containers.iter();
             let container = container
                 .filter(|container| container.definition.id == effective.definition.id)
-                .find(|it| trusted(&self.settings, &it.definition, &it.parsed));
+                .find(|it| to_allow(&self.settings, &it.definition, &it.parsed).is_none());
             if container.is_none() {
                 continue;
             }

@@ -1,21 +1,21 @@
 //! What sessions are told, and when.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
 
 use agenthost_core::customizing::CustomizationEvent;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::Customization;
 use agenthost_protocol::uri::Uri;
+use tokio::time::Instant;
 
 use super::task::{Session, Task};
-use super::{SpecError, Untrusted};
-use crate::mcp::McpSpec;
-use crate::parse::{Detail, Parsed};
-use crate::placeholders::Names;
-use crate::sources::{Definition, Settings, code_key, server_id, servers};
+use crate::sources::{servers, shown};
 use crate::turns::{Shelved, View};
+
+/// How long changes of commands are gathered.
+const GATHERING: Duration = Duration::from_millis(20);
 
 type Shown = Vec<(CustomizationId, Arc<Customization>)>;
 
@@ -28,6 +28,8 @@ impl Task {
             if *shelf.shown != shown {
                 shelf.shown = Arc::new(shown);
             }
+            let (definition, parsed) = (shelf.definition.clone(), shelf.parsed.clone());
+            self.share_code(key, &definition, parsed.as_deref());
         }
     }
 
@@ -51,8 +53,10 @@ impl Task {
         };
         let now = self.all_of(known);
         self.share(session);
-        self.found(session, now);
-        self.tell_commands(session);
+        let all = now.iter().map(|(_, shown)| Customization::clone(shown));
+        let all = all.collect();
+        self.tell(session, CustomizationEvent::Found { all });
+        self.was_told(session, now);
     }
 
     /// Tells what is new about a session, if it was told of before.
@@ -64,56 +68,99 @@ impl Task {
             return;
         };
         let now = self.all_of(known);
-        let old: BTreeMap<_, _> = before.iter().map(|(id, shown)| (id, shown)).collect();
-        let is_new = |(id, shown): &&(CustomizationId, Arc<Customization>)| {
-            !old.contains_key(id) && !is_brought(shown)
-        };
         // What clients bring comes last anyway; everything else has its place.
-        if now.iter().any(|one| is_new(&one)) {
-            self.share(session);
-            self.found(session, now);
-            self.tell_commands(session);
+        let is_new = |(id, shown): &(CustomizationId, Arc<Customization>)| {
+            !before.contains_key(id) && !is_brought(shown)
+        };
+        if now.iter().any(is_new) {
+            self.publish_all(session);
             return;
         }
-        let changed: Vec<_> = now
+        let changed = now
             .iter()
-            .filter(|(id, shown)| old.get(id).is_none_or(|old| *old != shown))
-            .map(|(_, shown)| CustomizationEvent::Updated(Box::new(Customization::clone(shown))))
-            .collect();
+            .filter(|(id, shown)| before.get(id).is_none_or(|old| old != shown))
+            .map(|(_, shown)| updated(shown));
         let here: BTreeSet<_> = now.iter().map(|(id, _)| id).collect();
-        let gone: Vec<_> = before
-            .iter()
-            .filter(|(id, _)| !here.contains(id))
-            .map(|(id, _)| CustomizationEvent::Gone(id.clone()))
-            .collect();
+        let gone = before.keys().filter(|id| !here.contains(id));
+        let gone = gone.map(|id| CustomizationEvent::Gone(id.clone()));
+        let events: Vec<_> = gone.chain(changed).collect();
         self.share(session);
-        for event in gone.into_iter().chain(changed) {
+        for event in events {
             self.tell(session, event);
         }
-        if let Some(known) = self.sessions.get_mut(session) {
-            known.told = Some(now);
-        }
-        self.tell_commands(session);
+        self.was_told(session, now);
     }
 
-    fn found(&mut self, session: &Uri, now: Shown) {
-        let all = now.iter().map(|(_, shown)| Customization::clone(shown));
-        let all = all.collect();
-        self.tell(session, CustomizationEvent::Found { all });
-        if let Some(known) = self.sessions.get_mut(session) {
-            known.told = Some(now);
-        }
-    }
-
-    fn tell_commands(&mut self, session: &Uri) {
-        let Some(commands) = self.view(session).map(|view| view.commands()) else {
+    /// The same if only one container can have changed: nothing else is looked
+    /// at.
+    pub(super) fn publish_one(&mut self, session: &Uri, key: &str) {
+        let Some(shelf) = self.shelves.get(key) else {
             return;
         };
-        if let Some(known) = self.sessions.get_mut(session)
-            && known.commands != commands
-        {
-            known.commands.clone_from(&commands);
-            self.tell(session, CustomizationEvent::Commands { commands });
+        let (id, shown) = (shelf.definition.id.clone(), shelf.shown.clone());
+        let is_shown = shelf.is_shown();
+        let known = self.sessions.get_mut(session);
+        let Some(told) = known.and_then(|known| known.told.as_mut()) else {
+            return;
+        };
+        let event = match (is_shown, told.get(&id)) {
+            (true, None) => {
+                self.publish_all(session);
+                return;
+            }
+            (true, Some(old)) if *old == shown => None,
+            (true, Some(_)) => {
+                let event = updated(&shown);
+                told.insert(id, shown);
+                Some(event)
+            }
+            (false, Some(_)) => {
+                told.remove(&id);
+                Some(CustomizationEvent::Gone(id))
+            }
+            (false, None) => return,
+        };
+        self.share_one(session, key);
+        if let Some(event) = event {
+            self.tell(session, event);
+        }
+        self.commands_changed(session);
+    }
+
+    fn was_told(&mut self, session: &Uri, now: Shown) {
+        if let Some(known) = self.sessions.get_mut(session) {
+            known.told = Some(now.into_iter().collect());
+        }
+        self.commands_changed(session);
+    }
+
+    /// Commands depend on each other's names, so they are told when a little
+    /// time has passed: many containers may change at once.
+    fn commands_changed(&mut self, session: &Uri) {
+        if let Some(known) = self.sessions.get_mut(session) {
+            known
+                .commands_due
+                .get_or_insert_with(|| Instant::now() + GATHERING);
+        }
+    }
+
+    /// Tells commands of sessions where they may be others.
+    pub(super) fn tell_commands(&mut self, now: Instant) {
+        let mut due = Vec::new();
+        for (uri, session) in &mut self.sessions {
+            if session.commands_due.is_some_and(|at| at <= now) {
+                session.commands_due = None;
+                due.push(uri.clone());
+            }
+        }
+        for session in due {
+            let commands = self.view(&session).map(|view| view.commands());
+            if let (Some(commands), Some(known)) = (commands, self.sessions.get_mut(&session))
+                && known.commands != commands
+            {
+                known.commands.clone_from(&commands);
+                self.tell(&session, CustomizationEvent::Commands { commands });
+            }
         }
     }
 
@@ -160,118 +207,10 @@ impl Task {
             directories: known.directories.clone(),
         })
     }
-
-    /// Makes known how the servers of a session are reached, before anybody
-    /// hears of them.
-    fn share(&mut self, session: &Uri) {
-        let Some(view) = self.view(session) else {
-            return;
-        };
-        let workspace = view.directories.first().map(std::path::PathBuf::as_path);
-        let mut specs: BTreeMap<CustomizationId, Result<McpSpec, SpecError>> = BTreeMap::new();
-        for container in &view.containers {
-            let trusted = trusted(&self.settings, &container.definition, &container.parsed);
-            let names = container
-                .definition
-                .names(&self.settings, &self.data, workspace);
-            for item in &container.parsed.items {
-                if let (Detail::Server(server), Some(id)) = (&item.detail, item.child.id()) {
-                    let spec = match trusted || !server.is_code() {
-                        true => names.server(server).map_err(SpecError::from),
-                        false => Err(SpecError::NotTrusted(container.definition.name.clone())),
-                    };
-                    specs.insert(id.clone(), spec);
-                }
-            }
-        }
-        let names = bare_names(&self.settings, workspace);
-        for server in &self.settings.servers {
-            let spec = names.server(server).map_err(SpecError::from);
-            specs.insert(server_id(server), spec);
-        }
-        let mut shared = self
-            .shared
-            .specs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        shared.insert(session.clone(), specs);
-        drop(shared);
-        self.share_untrusted();
-    }
-
-    /// Nobody asks about a session any more.
-    pub(super) fn forget_shared(&mut self, session: &Uri) {
-        let mut shared = self
-            .shared
-            .specs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        shared.remove(session);
-        drop(shared);
-        self.share_untrusted();
-    }
-
-    fn share_untrusted(&self) {
-        let on_disk = self.shelves.values().filter_map(|shelf| {
-            let parsed = shelf.parsed.as_deref()?;
-            Some((&*shelf.definition, parsed))
-        });
-        let brought = self.packages.values().filter_map(|package| {
-            let parsed = package.parsed.as_deref()?;
-            Some((&*package.definition, parsed))
-        });
-        let untrusted = on_disk
-            .chain(brought)
-            .filter(|(definition, parsed)| !trusted(&self.settings, definition, parsed))
-            .filter_map(|(definition, parsed)| {
-                Some(Untrusted {
-                    name: definition.name.clone(),
-                    uri: definition.frame.uri.clone(),
-                    key: code_key(&definition.frame.uri, parsed.code.as_ref()?),
-                })
-            })
-            .collect();
-        let shared = self.shared.untrusted.lock();
-        *shared.unwrap_or_else(PoisonError::into_inner) = untrusted;
-    }
 }
 
-/// What clients see of a container; that its code is not allowed is the first
-/// thing they have to know.
-pub(super) fn shown(
-    settings: &Settings,
-    definition: &Definition,
-    parsed: Option<&Parsed>,
-) -> Customization {
-    let untrusted = parsed.is_some_and(|parsed| !trusted(settings, definition, parsed));
-    let complaint = untrusted.then(|| {
-        format!(
-            "it has hooks or programs that nobody allowed yet, so these are not run: \
-             see `agenthost customizations allow {}`",
-            definition.name
-        )
-    });
-    definition.customization(parsed, complaint.as_deref())
-}
-
-/// Whether the code of a container may run: it has none, or somebody allowed it
-/// as it is now.
-pub(super) fn trusted(settings: &Settings, definition: &Definition, parsed: &Parsed) -> bool {
-    let Some(code) = &parsed.code else {
-        return true;
-    };
-    let key = code_key(&definition.frame.uri, code);
-    definition.is_trusted() || settings.trusted.contains(&key)
-}
-
-fn bare_names<'a>(settings: &'a Settings, workspace: Option<&'a Path>) -> Names<'a> {
-    Names {
-        package: None,
-        data: None,
-        workspace,
-        home: settings.home.as_deref(),
-        environment: &settings.environment,
-    }
+fn updated(shown: &Customization) -> CustomizationEvent {
+    CustomizationEvent::Updated(Box::new(shown.clone()))
 }
 
 fn is_brought(shown: &Customization) -> bool {

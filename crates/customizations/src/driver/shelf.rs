@@ -125,10 +125,7 @@ impl Task {
                 self.begin_reading(&key);
             }
         }
-        if let Some(known) = self.sessions.get_mut(session) {
-            known.told.get_or_insert_default();
-            self.publish_all(session);
-        }
+        self.publish_all(session);
     }
 
     /// Files of containers have changed.
@@ -184,7 +181,7 @@ impl Task {
             .map(|(uri, _)| uri.clone())
             .collect();
         for session in sessions {
-            self.publish(&session);
+            self.publish_one(&session, key);
         }
         self.prepare_waiting(Instant::now());
     }
@@ -200,9 +197,23 @@ impl Task {
         let definition = shelf.definition.clone();
         let watching = self.watching.clone();
         let key = key.to_owned();
-        self.work.spawn_blocking(move || Done::Read {
-            reading: read_and_watch(&key, &definition, &watching),
-            shelf: key,
+        let turns = self.readers.clone();
+        self.work.spawn(async move {
+            // The semaphore is never closed.
+            let _turn = turns.acquire().await.ok();
+            let name = key.clone();
+            let reading =
+                tokio::task::spawn_blocking(move || read_and_watch(&name, &definition, &watching));
+            // Whoever waits for it must not wait for ever.
+            let reading = reading.await.unwrap_or_else(|_| Reading {
+                parsed: Parsed::failed("reading it failed"),
+                present: true,
+                folders: Vec::new(),
+            });
+            Done::Read {
+                shelf: key,
+                reading,
+            }
         });
     }
 
@@ -222,7 +233,10 @@ impl Task {
         if unused.is_empty() {
             return;
         }
-        self.shelves.retain(|key, _| !unused.contains(key));
+        for key in &unused {
+            self.shelves.remove(key);
+            self.forget_code(key);
+        }
         let watching = self.watching.clone();
         self.work.spawn_blocking(move || {
             for key in &unused {

@@ -9,7 +9,7 @@ use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent, Prepa
 use agenthost_protocol::ids::{ClientId, CustomizationId, ProviderId, TurnId};
 use agenthost_protocol::session::Customization;
 use agenthost_protocol::uri::Uri;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +23,9 @@ use crate::mirror;
 use crate::parse::Parsed;
 use crate::sources::{Reading, Settings};
 use crate::watching::Watching;
+
+/// How many containers are read at a time.
+const READERS: usize = 4;
 
 /// What a task starts with.
 pub(super) struct Start {
@@ -45,6 +48,8 @@ pub(super) struct Task {
     pub(super) outbox: Outbox,
     pub(super) work: JoinSet<Done>,
     pub(super) watching: Arc<Watching>,
+    /// Lets a few containers be read at a time.
+    pub(super) readers: Arc<Semaphore>,
 }
 
 /// Which package of which client.
@@ -60,10 +65,12 @@ pub(super) struct Session {
     /// What clients brought, in order, with the names that these have here.
     pub(super) packages: Vec<(PackageKey, CustomizationId)>,
     pub(super) disabled: BTreeSet<CustomizationId>,
-    /// What was told so far, in order; none before all was told for the first
+    /// What was told so far; none before all was told for the first
     /// time.
-    pub(super) told: Option<Vec<(CustomizationId, Arc<Customization>)>>,
+    pub(super) told: Option<BTreeMap<CustomizationId, Arc<Customization>>>,
     pub(super) commands: Vec<SlashCommand>,
+    /// When commands have to be looked at again.
+    pub(super) commands_due: Option<Instant>,
     /// Turns that wait until all is read, and until when they do.
     pub(super) waiting: Vec<(Box<Preparation>, Instant)>,
     /// Turns that are being prepared.
@@ -123,6 +130,7 @@ impl Task {
             outbox: Outbox::default(),
             work,
             watching: Arc::new(watching),
+            readers: Arc::new(Semaphore::new(READERS)),
         }
     }
 
@@ -231,14 +239,16 @@ impl Task {
         let shelves = self.shelves.values().filter_map(Shelf::due);
         let walks = self.packages.values().filter_map(ClientPackage::deadline);
         let sessions = self.sessions.values();
+        let commands = sessions.clone().filter_map(|session| session.commands_due);
         let turns = sessions.flat_map(|session| session.waiting.iter().map(|(_, until)| *until));
-        shelves.chain(walks).chain(turns).min()
+        shelves.chain(walks).chain(commands).chain(turns).min()
     }
 
     fn overdue(&mut self) {
         let now = Instant::now();
         self.read_due(now);
         self.end_walks(now);
+        self.tell_commands(now);
         self.prepare_waiting(now);
     }
 }

@@ -84,7 +84,8 @@ impl Values<'_, '_> {
             Value::Null => None,
             Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
             Value::Number(number) => Some(number.to_string()),
-            Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+            Value::Bool(flag) => Some(flag.to_string()),
+            Value::Array(_) | Value::Object(_) => {
                 self.wrong(key, "text");
                 None
             }
@@ -95,8 +96,8 @@ impl Values<'_, '_> {
         match self.values.get(key)? {
             Value::Null => None,
             Value::Bool(flag) => Some(*flag),
-            Value::String(text) if text.eq_ignore_ascii_case("true") => Some(true),
-            Value::String(text) if text.eq_ignore_ascii_case("false") => Some(false),
+            Value::String(text) if is_one_of(text, &["true", "yes", "on"]) => Some(true),
+            Value::String(text) if is_one_of(text, &["false", "no", "off"]) => Some(false),
             Value::String(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
                 self.wrong(key, "true or false");
                 None
@@ -140,6 +141,10 @@ impl Values<'_, '_> {
         let problem = format!("`{key}` has to be {expected}");
         self.found.problem(self.path, problem);
     }
+}
+
+fn is_one_of(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
 /// Splits at commas that are not inside of braces.

@@ -104,6 +104,7 @@ pub(super) fn plugins(settings: &Settings, data: &Path, provider: &ProviderId) -
             if let Some(uri) = plugin.source.uri() {
                 plugin_there.id = super::container_id("", &uri, Layout::Plugin);
                 plugin_there.frame.owner = uri.as_str().to_owned();
+                plugin_there.address = Some(uri);
             }
             plugin_there.when_absent = WhenAbsent::Failed(plugin.source.when_absent());
             Some(plugin_there)

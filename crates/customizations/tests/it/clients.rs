@@ -52,18 +52,16 @@ fn plugin(id: &str, uri: &str, nonce: Option<&str>) -> ClientPluginCustomization
 struct Client {
     files: BTreeMap<String, &'static str>,
     asked: usize,
-    open: usize,
 }
 
 impl Client {
     fn new(files: &[(&str, &'static str)]) -> Self {
-        let files = files
-            .iter()
-            .map(|(path, text)| (format!("{ROOT}/{path}"), *text));
+        // Addresses are spelled in another way than names.
+        let spelled = |path: &str| format!("{ROOT}/{}", path.replace(' ', "%20"));
+        let files = files.iter().map(|(path, text)| (spelled(path), *text));
         Client {
             files: files.collect(),
             asked: 0,
-            open: 0,
         }
     }
 
@@ -89,7 +87,7 @@ impl Client {
                             Some((name, _)) => (name, "directory"),
                             None => (rest, "file"),
                         };
-                        entries.insert(name.to_owned(), kind.to_owned());
+                        entries.insert(name.replace("%20", " "), kind.to_owned());
                     }
                 }
                 let entries = entries.into_iter();
@@ -121,7 +119,6 @@ async fn serve(host: &mut Host, client: &mut Client, what: impl Fn(&Host) -> boo
             continue;
         };
         client.asked += 1;
-        client.open += 1;
         let answer = client.answer(&wanted);
         let errand = CustomizationErrand::Heard { ticket, answer };
         host.customizations.errand(errand).await;
@@ -143,32 +140,13 @@ async fn a_plugin_of_a_client_is_read_by_asking_it() {
         ("skills/a b/SKILL.md", "---\nname: a\n---\nSee helper.sh"),
         ("skills/a b/helper.sh", "#!/bin/sh\n"),
     ]);
-    // Files are spelled as URIs.
-    client.files = client
-        .files
-        .into_iter()
-        .map(|(path, text)| (path.replace(' ', "%20"), text))
-        .collect();
     bring(&host, vec![("c1", plugin("p", ROOT, Some("1")))]).await;
-    host.until(|host| !brought(host).is_empty()).await;
+    serve(&mut host, &mut client, |host| !brought(host).is_empty()).await;
     assert_eq!(brought(&host), "Brought of c1 loading not read");
-    // Names in lists are not spelled so.
-    while brought(&host).contains("loading") {
-        let CustomizationEvent::Wanted { ticket, wanted, .. } = host.next().await else {
-            continue;
-        };
-        let answer = client.answer(&wanted).map(|heard| match heard {
-            Heard::Listed(mut listed) => {
-                for entry in &mut listed.entries {
-                    entry.name = entry.name.replace("%20", " ");
-                }
-                Heard::Listed(listed)
-            }
-            read @ Heard::Read(_) => read,
-        });
-        let errand = CustomizationErrand::Heard { ticket, answer };
-        host.customizations.errand(errand).await;
-    }
+    serve(&mut host, &mut client, |host| {
+        !brought(host).contains("loading")
+    })
+    .await;
     assert_eq!(brought(&host), "Brought of c1 loaded [a]");
     assert_eq!(host.id("Brought").as_str(), "p");
     // The agent can read its files.

@@ -27,7 +27,7 @@ async fn of_many_packages_only_the_changed_one_is_read_again() {
         ..Settings::default()
     };
     let mut host = Host::follow(folder, settings).await;
-    host.settled().await;
+    host.all_read().await;
     let before = host.customizations.reads();
     let root = host.folder.path().join("p7/skills");
     write(&root, "skill-0/SKILL.md", "---\nname: other\n---\nOther.");

@@ -1,7 +1,6 @@
 //! Folders and packages on the disk.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent};
 use agenthost_customizations::fetch::PluginSource;
@@ -28,7 +27,12 @@ async fn what_is_shown_before_anything_is_there() {
     let mut host = Host::follow(workspace(), Settings::default()).await;
     host.next().await;
     let lines: Vec<_> = host.known.iter().map(render::container).collect();
-    expect![[""]].assert_eq(&lines.join("\n"));
+    expect![[r#"
+        .agents/agents Agent writable loading not read
+        .agents/skills Skill writable loading not read
+        .agents/prompts Prompt writable loading not read
+        .agents/rules Rule writable loading not read"#]]
+    .assert_eq(&lines.join("\n"));
 }
 
 #[tokio::test]
@@ -59,7 +63,13 @@ async fn containers_are_loading_first_and_then_loaded() {
     );
     host.settled().await;
     host.until(|host| host.commands.len() == 2).await;
-    expect![[""]].assert_eq(&host.text());
+    expect![[r#"
+        mine loaded [a]
+        Instructions Rule loaded [AGENTS.md]
+        .claude/commands Prompt writable loaded [fix]
+        ~/.claude/agents Agent loaded [me]
+    "#]]
+    .assert_eq(&host.text());
     assert_eq!(host.commands, ["a", "fix"]);
 }
 
@@ -77,7 +87,7 @@ async fn a_change_reads_one_container_again_and_all_sessions_hear_of_it() {
         ..Settings::default()
     };
     let mut host = Host::follow(folder, settings).await;
-    host.settled().await;
+    host.all_read().await;
     let before = host.customizations.reads();
     let other = Uri::from("ahp-session:/other");
     host.ask_for(&other).await;
@@ -157,22 +167,23 @@ async fn links_that_lead_out_are_not_followed() {
     write(folder.path(), "secret.md", "Secret.");
     write(&work, ".agents/skills/good/SKILL.md", "Good.");
     write(&work, "shared/linked/SKILL.md", "Linked.");
-    let link = |to: PathBuf, at: PathBuf| std::os::unix::fs::symlink(to, at);
-    link(
-        folder.path().join("secret.md"),
-        work.join(".agents/skills/bad.md"),
-    )
-    .unwrap();
-    link(
-        work.join("shared/linked"),
-        work.join(".agents/skills/linked"),
-    )
-    .unwrap();
-    link(work.join(".agents"), work.join(".agents/skills/circle")).unwrap();
-    link(work.join("nowhere"), work.join(".agents/skills/lost.md")).unwrap();
+    let link = |to: std::path::PathBuf, from: &str| {
+        let from = work.join(".agents/skills").join(from);
+        std::os::unix::fs::symlink(to, from).unwrap();
+    };
+    link(folder.path().join("secret.md"), "bad.md");
+    link(work.join("shared/linked"), "linked");
+    link(work.join(".agents"), "circle");
+    link(work.join("nowhere"), "lost.md");
     let mut host = Host::follow(folder, Settings::default()).await;
     host.settled().await;
-    expect![[""]].assert_eq(&host.text());
+    expect![[r#"
+        .agents/skills Skill writable degraded
+          ! `bad.md` is a link that leads out of its folder
+          ! `circle/skills`: links lead in a circle
+          ! `lost.md`: it leads to nothing [good, linked]
+    "#]]
+    .assert_eq(&host.text());
 }
 
 #[tokio::test]
@@ -193,7 +204,13 @@ async fn what_is_not_there_or_was_never_fetched_says_what_to_do() {
     };
     let mut host = Host::follow(folder, settings).await;
     host.settled().await;
-    expect![[""]].assert_eq(&host.text());
+    expect![[r#"
+        missing error
+          ! there is no folder `…/missing` []
+        tools error
+          ! it was not fetched yet: run `agenthost customizations fetch tools` []
+    "#]]
+    .assert_eq(&host.text());
 }
 
 #[tokio::test]
@@ -210,7 +227,10 @@ async fn programs_of_a_workspace_wait_until_somebody_allows_them() {
             .find(|one| render::container(one).starts_with("MCP"));
         render::container(found.unwrap())
     };
-    expect![[""]].assert_eq(&name(&host));
+    expect![[r#"
+        MCP servers McpServer degraded
+          ! it has hooks or programs that nobody allowed yet, so these are not run: see `agenthost customizations allow 'MCP servers'` [a, b]"#]]
+    .assert_eq(&name(&host));
     let container = host.find("MCP").unwrap();
     let ids: Vec<_> = container
         .children()
@@ -221,7 +241,7 @@ async fn programs_of_a_workspace_wait_until_somebody_allows_them() {
     let spec = |host: &Host, number: usize| host.customizations.spec(&session(), &ids[number]);
     assert_eq!(
         spec(&host, 0),
-        Err(SpecError::NotTrusted("MCP servers".to_owned()))
+        Err(SpecError::NotTrusted("'MCP servers'".to_owned()))
     );
     assert!(matches!(spec(&host, 1).unwrap().way, McpWay::Http { .. }));
     let untrusted = host.customizations.untrusted();

@@ -117,6 +117,12 @@ impl Host {
         .await;
     }
 
+    /// Listens until all is read, also what is not shown: a turn waits for it.
+    pub(crate) async fn all_read(&mut self) {
+        self.prepare(turn(0, "")).await.unwrap();
+        self.settled().await;
+    }
+
     /// Prepares a turn.
     pub(crate) async fn prepare(&mut self, preparation: Preparation) -> Result<Prepared, String> {
         let wanted = preparation.turn.clone();

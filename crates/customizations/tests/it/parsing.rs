@@ -53,22 +53,78 @@ fn of(layout: Layout, files: &[(&str, &str)]) -> Parsed {
 
 #[test]
 fn a_package_of_claude_code() {
-    check("claude", expect![[""]]);
+    check(
+        "claude",
+        expect![[r#"
+        release-tools 2.1.0: degraded
+          ! `hooks/hooks.json`: hooks of `PreToolUse` are not run: the host does not see when it happens
+          agent releaser x:/p/agents/releaser.md tools=["Read","Bash"] model="opus" description="Use it when: a release is due"
+          skill release-notes x:/p/skills/notes/SKILL.md disableModelInvocation=true description="Writes notes from commits"
+          prompt changelog x:/p/commands/changelog.md description="Write the changelog"
+          prompt git:tag x:/p/commands/git/tag.md
+          hook UserPromptSubmit x:/p/hooks/hooks.json at="2:4-4:5"
+          hook PreToolUse x:/p/hooks/hooks.json at="5:4-7:5"
+          mcpServer tracker x:/p/.mcp.json at="2:4-2:102"
+          mcpServer docs x:/p/.mcp.json at="3:4-3:101"
+    "#]],
+    );
 }
 
 #[test]
 fn a_portable_package() {
-    check("portable", expect![[""]]);
+    check(
+        "portable",
+        expect![[r#"
+        portable 1.0.0: degraded
+          ! `mcp.json`: the server `old` speaks SSE alone, which is not supported: give the address of its streamable HTTP
+          ! `mcp.json`: the server `empty` has neither a `command` nor a `url`
+          agent doc x:/p/com.github.copilot/helpers/doc.agent.md disableModelInvocation=true description="Writes docs"
+          skill lint x:/p/skills/lint/SKILL.md disableUserInvocation=true description="Runs the linters and repairs what they find"
+          skill flat x:/p/skills/flat.md description="Formats all that was changed."
+          mcpServer good x:/p/mcp.json at="3:4-3:77"
+    "#]],
+    );
 }
 
 #[test]
 fn a_package_of_cursor() {
-    check("cursor", expect![[""]]);
+    check(
+        "cursor",
+        expect![[r#"
+        house-style -: degraded
+          ! `.cursor-plugin/plugin.json`: hooks of `afterFileEdit` are not run: the host does not see when it happens
+          rule always x:/p/style/always.mdc alwaysApply=true
+          rule typescript x:/p/style/typescript.mdc globs=["*.ts","**/*.{tsx,mts}"] alwaysApply=false description="How we write TypeScript"
+          rule plain x:/p/rules/plain.md alwaysApply=true
+          rule react x:/p/rules/react.instructions.md globs=["src/**/*.tsx"]
+          hook beforeSubmitPrompt x:/p/.cursor-plugin/plugin.json at="3:13-3:64"
+          hook afterFileEdit x:/p/.cursor-plugin/plugin.json at="3:66-3:112"
+          mcpServer inline x:/p/.cursor-plugin/plugin.json at="4:18-4:50"
+    "#]],
+    );
 }
 
 #[test]
 fn a_broken_package_still_works_where_it_can() {
-    check("broken", expect![[""]]);
+    check(
+        "broken",
+        expect![[r#"
+        - -: degraded
+          ! `plugin.json`: `name` has to be text
+          ! `plugin.json`: `version` has to be text
+          ! `plugin.json`: `agents` has to be a path, or several
+          ! `plugin.json`: `skills` names a path that leaves the package: `../../elsewhere`
+          ! `plugin.json`: `skills` names a path that leaves the package: `/etc`
+          ! `plugin.json`: it names `missing`, which is not there
+          ! and 12 more
+          skill extra x:/p/more/extra/SKILL.md description="Extra."
+          skill endless x:/p/skills/endless/SKILL.md description="description: it never ends"
+          skill good x:/p/skills/good/SKILL.md description="It works"
+          skill malformed x:/p/skills/malformed/SKILL.md description="Still a skill."
+          skill twin x:/p/skills/twin-a/SKILL.md description="A."
+          skill types x:/p/skills/types/SKILL.md description="Types."
+    "#]],
+    );
 }
 
 #[test]
@@ -99,7 +155,24 @@ fn folders_of_one_kind() {
         let parsed = of(Layout::Folder(kind), files);
         text.push_str(&render::parsed(&parsed));
     }
-    expect![[""]].assert_eq(&text);
+    expect![[r#"
+        - -: degraded
+          ! `b/nested/SKILL.md`: the name `SKILL` is taken by `b/SKILL.md`
+          agent a x:/p/a.md description="about a"
+          agent SKILL x:/p/b/SKILL.md
+        - -: loaded
+          skill b x:/p/b/SKILL.md description="B."
+          skill a x:/p/a.md description="about a"
+        - -: loaded
+          prompt a x:/p/a.md description="about a"
+          prompt b:SKILL x:/p/b/SKILL.md
+          prompt b:nested:SKILL x:/p/b/nested/SKILL.md
+        - -: loaded
+          rule a x:/p/a.md alwaysApply=true description="about a"
+          rule b/SKILL x:/p/b/SKILL.md alwaysApply=true
+          rule b/nested/SKILL x:/p/b/nested/SKILL.md alwaysApply=true
+    "#]]
+    .assert_eq(&text);
 }
 
 #[test]
@@ -111,7 +184,12 @@ fn files_that_are_rules() {
             (".github/copilot-instructions.md", "Be brief."),
         ],
     );
-    expect![[""]].assert_eq(&render::parsed(&parsed));
+    expect![[r#"
+        - -: loaded
+          rule .github/copilot-instructions.md x:/p/.github/copilot-instructions.md alwaysApply=true
+          rule AGENTS.md x:/p/AGENTS.md alwaysApply=true
+    "#]]
+    .assert_eq(&render::parsed(&parsed));
 }
 
 #[test]

@@ -64,7 +64,32 @@ async fn check(host: &mut Host, preparation: Preparation, expected: Expect) {
 #[tokio::test]
 async fn rules_and_skills_reach_the_agent() {
     let mut host = example(Settings::default()).await;
-    check(&mut host, turn(1, "hello"), expect![[""]]).await;
+    check(&mut host, turn(1, "hello"), expect![[r#"
+        model None
+        # Rules
+
+        ## AGENTS.md
+
+        Be kind.
+
+        ## CLAUDE.md
+
+        Be Claude.
+
+        # Rules for some work
+
+        Read these files before work that they are about.
+
+        - db: About the database (…/work/.cursor/rules/db.mdc)
+        - ts: for *.ts (…/work/.cursor/rules/ts.mdc)
+
+        # Skills
+
+        When a task fits one of these, read its file first and follow it. Paths in it are relative to its folder.
+
+        - hidden: y (…/work/.agents/skills/hidden/SKILL.md)
+        - lint: Runs linters (…/work/.agents/skills/lint/SKILL.md)
+    "#]]).await;
 }
 
 #[tokio::test]
@@ -75,7 +100,41 @@ async fn files_of_a_message_choose_rules_and_a_custom_agent_says_who_to_be() {
         agent: uri_of(&host.work().join(".agents/agents/writer.md")),
         ..turn(1, "hello")
     };
-    check(&mut host, preparation, expect![[""]]).await;
+    check(&mut host, preparation, expect![[r#"
+        model Some("big")
+        # Rules
+
+        ## AGENTS.md
+
+        Be kind.
+
+        ## CLAUDE.md
+
+        Be Claude.
+
+        ## ts
+
+        No any.
+
+        # Rules for some work
+
+        Read these files before work that they are about.
+
+        - db: About the database (…/work/.cursor/rules/db.mdc)
+
+        # Act as the agent `writer`
+
+        You write.
+
+        Use no other tools than these: Read
+
+        # Skills
+
+        When a task fits one of these, read its file first and follow it. Paths in it are relative to its folder.
+
+        - hidden: y (…/work/.agents/skills/hidden/SKILL.md)
+        - lint: Runs linters (…/work/.agents/skills/lint/SKILL.md)
+    "#]]).await;
 }
 
 #[tokio::test]
@@ -90,7 +149,20 @@ async fn what_the_agent_reads_by_itself_is_not_told_again() {
         ..Settings::default()
     };
     let mut host = example(settings).await;
-    check(&mut host, turn(1, "hello"), expect![[""]]).await;
+    check(
+        &mut host,
+        turn(1, "hello"),
+        expect![[r#"
+        model None
+        # Rules for some work
+
+        Read these files before work that they are about.
+
+        - db: About the database (…/work/.cursor/rules/db.mdc)
+        - ts: for *.ts (…/work/.cursor/rules/ts.mdc)
+    "#]],
+    )
+    .await;
     assert_eq!(host.commands, [".claude/commands:fix"]);
 }
 
@@ -102,7 +174,20 @@ async fn what_is_off_has_no_effect() {
         [".cursor/rules", ".agents/skills", "Instructions"].map(|name| host.id(name));
     let agents = host.child("Instructions", "AGENTS.md").unwrap();
     host.disable(&[&rules, &skills, &agents]).await;
-    check(&mut host, turn(1, "/lint"), expect![[""]]).await;
+    check(
+        &mut host,
+        turn(1, "/lint"),
+        expect![[r#"
+        model None
+        # Rules
+
+        ## CLAUDE.md
+
+        Be Claude.
+
+    "#]],
+    )
+    .await;
     host.disable(&[&rules, &skills, &files]).await;
     assert_eq!(host.prepare(turn(2, "/lint")).await.unwrap().text, None);
 }
