@@ -26,6 +26,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use rustls_native_certs::load_native_certs;
 use sse_stream::Sse;
+use tokio::sync::Notify;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
@@ -118,6 +119,9 @@ pub(super) struct Http {
     pub(super) client: Client,
     /// The token that they show.
     pub(super) bearer: Bearer,
+    /// Told when a stream that broke off can't be taken up again: whoever
+    /// waits for something in it would wait forever.
+    pub(super) doubt: Arc<Notify>,
 }
 
 impl Http {
@@ -224,7 +228,10 @@ impl StreamableHttpClient for Http {
         if let Some(last) = last {
             request = request.header(HEADER_LAST_EVENT_ID, last);
         }
-        let response = request.send().await.map_err(Failure::Client)?;
+        let response = request.send().await.map_err(|error| {
+            self.doubt.notify_one();
+            Failure::Client(error)
+        })?;
         let response = authorized(response)?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             return Err(Failure::ServerDoesNotSupportSse);

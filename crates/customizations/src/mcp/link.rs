@@ -202,6 +202,11 @@ impl Ears {
         }
     }
 
+    /// Where it is told that the server could not be reached.
+    pub(super) fn doubts(&self) -> Arc<Notify> {
+        Arc::clone(&self.doubt)
+    }
+
     /// Waits until somebody could not reach the server.
     pub(super) async fn doubt(&self) {
         self.doubt.notified().await;

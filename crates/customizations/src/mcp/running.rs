@@ -24,7 +24,7 @@ use super::room::{Door, Room, Standing};
 use super::servers::{FAILED, Shared};
 use super::spec::{McpSpec, McpWay};
 use super::tools;
-use super::trouble::{Stuck, doubted, named, not_begun, not_listed};
+use super::trouble::{ELSEWHERE, PROGRAM, Stuck, doubted, named, not_begun, not_listed};
 
 /// What is wanted of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,6 +187,7 @@ impl Runner {
                 let http = Http {
                     client: self.shared.client.clone(),
                     bearer: door.bearer.clone(),
+                    doubt: ears.doubts(),
                 };
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                     .custom_headers(headers);
@@ -233,6 +234,10 @@ impl Runner {
             apps: tools::apps(&capabilities),
         };
         self.teller().tell(ready).await;
+        let pauses = match self.door {
+            Some(_) => ELSEWHERE,
+            None => PROGRAM,
+        };
         let mut tokens = self.shared.tokens.changes();
         // The token may have gone meanwhile.
         tokens.mark_changed();
@@ -247,7 +252,7 @@ impl Runner {
                     Err(_) => tracing::warn!(server = %self.server, "its tools can't be listed"),
                 },
                 () = ears.doubt() => {
-                    if let Some(stuck) = doubted(&link, &forever).await {
+                    if let Some(stuck) = doubted(&link, pauses, &forever).await {
                         return stuck;
                     }
                 }

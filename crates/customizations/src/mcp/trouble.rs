@@ -16,6 +16,16 @@ use super::link::{Link, LinkError, Listener};
 /// How long a server may take to show that it is still there.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 
+/// How long to wait before a program is asked whether it is there.
+pub(super) const PROGRAM: &[Duration] = &[Duration::ZERO];
+
+/// The same for a server elsewhere: a network may be gone for a moment.
+pub(super) const ELSEWHERE: &[Duration] = &[
+    Duration::ZERO,
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+];
+
 /// Why a program is not ready, mostly.
 const ENDED: &str = "it ended before it was ready";
 
@@ -35,23 +45,28 @@ pub(super) enum Stuck {
     Failed(String),
 }
 
-/// Somebody could not reach a server: is it there?
-pub(super) async fn doubted(link: &Link, forever: &CancellationToken) -> Option<Stuck> {
-    let asked = link.request(
-        "ping",
-        Object::new(),
-        Listener::Nobody,
-        SIGN_OF_LIFE,
-        forever,
-    );
-    match asked.await {
-        // Whatever it says, it says something.
-        Ok(_) | Err(LinkError::Refused(_) | LinkError::Cancelled) => None,
-        Err(LinkError::Challenged(challenge)) => Some(Stuck::Challenged(challenge)),
-        Err(error @ (LinkError::Silent | LinkError::Gone)) => {
-            Some(Stuck::Failed(error.to_string()))
+/// Somebody could not reach a server: is it there? Asks as often as there are
+/// pauses to make before.
+pub(super) async fn doubted(
+    link: &Link,
+    pauses: &[Duration],
+    forever: &CancellationToken,
+) -> Option<Stuck> {
+    let mut stuck = None;
+    for pause in pauses {
+        tokio::time::sleep(*pause).await;
+        let nothing = Object::new();
+        let asked = link.request("ping", nothing, Listener::Nobody, SIGN_OF_LIFE, forever);
+        match asked.await {
+            // Whatever it says, it says something.
+            Ok(_) | Err(LinkError::Refused(_) | LinkError::Cancelled) => return None,
+            Err(LinkError::Challenged(challenge)) => return Some(Stuck::Challenged(challenge)),
+            Err(error @ (LinkError::Silent | LinkError::Gone)) => {
+                stuck = Some(Stuck::Failed(error.to_string()));
+            }
         }
     }
+    stuck
 }
 
 /// Headers by name, or the name of one that can't be sent.

@@ -211,3 +211,23 @@ async fn a_server_that_goes_away_is_seen_at_the_next_call() {
     stage.failed().await;
     stage.end().await;
 }
+
+#[tokio::test]
+async fn a_server_that_goes_away_in_mid_call_fails_the_call() {
+    let server = HttpServer::start(Protection::default()).await;
+    let mut stage = Stage::new();
+    stage.start("w", web(&server.url()));
+    stage.ready().await;
+    let mut agent = Agent::come(&stage, &chat()).await;
+    let slow = json!({
+        "name": "web_slow", "arguments": {"steps": 1}, "_meta": {"progressToken": 1},
+    });
+    let id = agent.start("tools/call", slow).await;
+    agent.told("notifications/progress").await;
+    drop(server);
+    // TOO-27
+    let answer = agent.answer(id).await;
+    assert_eq!(answer["result"]["isError"], true);
+    stage.failed().await;
+    stage.end().await;
+}
