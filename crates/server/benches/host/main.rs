@@ -21,6 +21,7 @@ mod cat;
 mod catalogue;
 mod changes;
 mod clients;
+mod customizations;
 mod fan_out;
 mod history;
 mod latency;
@@ -91,7 +92,7 @@ fn main() {
 }
 
 /// The subjects, in the order of `docs/performance.md`.
-const SUBJECTS: [&str; 8] = [
+const SUBJECTS: [&str; 9] = [
     "fan-out",
     "latency",
     "catalogue",
@@ -100,6 +101,7 @@ const SUBJECTS: [&str; 8] = [
     "changes",
     "cat",
     "acp",
+    "customizations",
 ];
 
 /// Measures what is named, or everything.
@@ -117,7 +119,8 @@ async fn run(scale: &Scale, named: &[String]) -> Vec<Budget> {
             "memory" => memory::run(scale).await,
             "changes" => changes::run(scale),
             "cat" => cat::run(scale).await,
-            _ => acp::run(scale).await,
+            "acp" => acp::run(scale).await,
+            _ => customizations::run(scale).await,
         });
     }
     budgets
