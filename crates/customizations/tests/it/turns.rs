@@ -163,6 +163,7 @@ async fn what_the_agent_reads_by_itself_is_not_told_again() {
     "#]],
     )
     .await;
+    host.until(|host| !host.commands.is_empty()).await;
     assert_eq!(host.commands, [".claude/commands:fix"]);
 }
 
