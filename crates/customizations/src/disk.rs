@@ -4,7 +4,7 @@
 //! itself, or the workspace that a folder belongs to. One that leads out, or
 //! around in a circle, is said so and left out.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ pub(crate) fn read_files(root: &Path, names: &[String], boundary: &Path) -> OnDi
     for name in names {
         let path = root.join(name.trim_end_matches('/'));
         if path.symlink_metadata().is_ok() {
-            walk.entry(&path, name.trim_end_matches('/'));
+            walk.link(&path, name.trim_end_matches('/'));
         }
     }
     match walk.package.is_empty() {
@@ -135,7 +135,16 @@ impl Walk {
         Ok(())
     }
 
+    /// Something in a folder that is where it seems to be.
     fn entry(&mut self, path: &Path, name: &str) -> Room {
+        match path.symlink_metadata() {
+            Ok(metadata) if !metadata.is_symlink() => self.place(path, name, &metadata),
+            Ok(_) | Err(_) => self.link(path, name),
+        }
+    }
+
+    /// Something that may be elsewhere.
+    fn link(&mut self, path: &Path, name: &str) -> Room {
         let real = match path.canonicalize() {
             Ok(real) => real,
             // It went away in between, or is a link to nothing.
@@ -154,19 +163,29 @@ impl Walk {
                 .add_problem(format!("`{name}` is a link that leads out of its folder"));
             return Room::Enough;
         }
-        if real.is_dir() {
-            if self.above.contains(&real) {
+        match real.symlink_metadata() {
+            Ok(metadata) => self.place(&real, name, &metadata),
+            Err(error) => {
+                self.package.add_unreadable(name, error.kind().to_string());
+                Room::Enough
+            }
+        }
+    }
+
+    fn place(&mut self, real: &Path, name: &str, metadata: &Metadata) -> Room {
+        if metadata.is_dir() {
+            if self.above.iter().any(|above| above == real) {
                 self.package
                     .add_problem(format!("`{name}`: links lead in a circle"));
                 return Room::Enough;
             }
-            if let Err(error) = self.folder(&real, name) {
+            if let Err(error) = self.folder(real, name) {
                 self.package
                     .add_problem(format!("`{name}`: {}", error.kind()));
             }
             return Room::Enough;
         }
-        self.file(&real, name)
+        self.file(real, name)
     }
 
     fn file(&mut self, real: &Path, name: &str) -> Room {

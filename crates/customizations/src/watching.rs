@@ -25,8 +25,14 @@ pub(crate) enum Interest {
 /// Folders, and what matters in them.
 pub(crate) type Folders = BTreeSet<(PathBuf, Interest)>;
 
-/// Folders, with who wants to know of what in them.
-type Registry = BTreeMap<PathBuf, BTreeSet<(String, Interest)>>;
+/// Who wants to know of what.
+#[derive(Debug, Default)]
+struct Registry {
+    /// Who wants to know of what in a folder.
+    folders: BTreeMap<PathBuf, BTreeSet<(String, Interest)>>,
+    /// What a container wants to know of.
+    owned: BTreeMap<String, Folders>,
+}
 
 /// Watches folders for containers, until it is dropped.
 pub(crate) struct Watching {
@@ -90,24 +96,34 @@ impl Watching {
     /// wants to know of any more.
     fn register(&self, container: &str, folders: &Folders) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        for interests in registry.values_mut() {
-            interests.retain(|(owner, _)| owner != container);
+        let before = registry.owned.remove(container).unwrap_or_default();
+        for (folder, interest) in &before {
+            if let Some(interests) = registry.folders.get_mut(folder) {
+                interests.remove(&(container.to_owned(), interest.clone()));
+            }
         }
         let mut new = Vec::new();
         for (folder, interest) in folders {
-            let interests = registry.entry(folder.clone()).or_insert_with(|| {
+            let interests = registry.folders.entry(folder.clone()).or_insert_with(|| {
                 new.push(folder.clone());
                 BTreeSet::new()
             });
             interests.insert((container.to_owned(), interest.clone()));
         }
+        if !folders.is_empty() {
+            registry.owned.insert(container.to_owned(), folders.clone());
+        }
         let mut old = Vec::new();
-        registry.retain(|folder, interests| {
-            if interests.is_empty() {
-                old.push(folder.clone());
+        for (folder, _) in before {
+            if registry
+                .folders
+                .get(&folder)
+                .is_some_and(BTreeSet::is_empty)
+            {
+                registry.folders.remove(&folder);
+                old.push(folder);
             }
-            !interests.is_empty()
-        });
+        }
         (new, old)
     }
 }
@@ -147,7 +163,7 @@ fn touched(registry: &Mutex<Registry>, event: notify::Result<notify::Event>) -> 
         Ok(event) if !event.need_rescan() => event,
         // Something was lost: it could have been anything.
         Ok(_) | Err(_) => {
-            let all = registry.values().flatten();
+            let all = registry.folders.values().flatten();
             return all.map(|(container, _)| container.clone()).collect();
         }
     };
@@ -159,16 +175,18 @@ fn touched(registry: &Mutex<Registry>, event: notify::Result<notify::Event>) -> 
         if matches!(
             event.kind,
             EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
-        ) && let Some(interests) = registry.remove(path)
+        ) && let Some(interests) = registry.folders.remove(path)
         {
             // Nothing is heard of it any more, also if it comes again: whoever
             // reads it has to say so anew.
             touched.extend(interests.into_iter().map(|(container, _)| container));
         }
         // What happens to a watched folder itself matters to who reads it.
-        let itself = registry.get(path).into_iter().flatten();
+        let itself = registry.folders.get(path).into_iter().flatten();
         let itself = itself.filter(|(_, interest)| *interest == Interest::All);
-        let inside = path.parent().and_then(|folder| registry.get(folder));
+        let inside = path
+            .parent()
+            .and_then(|folder| registry.folders.get(folder));
         let inside = inside
             .into_iter()
             .flatten()

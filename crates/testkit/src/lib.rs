@@ -4,8 +4,9 @@
 //! shape that the type itself declares; [`json`] compares and varies JSON;
 //! [`ScriptedAgent`] is an agent that does what a script says, with
 //! [`event`] for the lines of it; [`acp_agent`] is another, as a process that
-//! speaks ACP; [`mcp_server`] is a server of tools; [`model::FakeModel`] is
-//! what real agents are tried with.
+//! speaks ACP, [`mcp_server`] a server of tools; [`model::FakeModel`] is what real
+//! agents are tried with; [`packages`] makes packages of customizations, and
+//! breaks them.
 //!
 //! **What it never does.** Nothing of it is part of the product: only
 //! dev-dependencies may name this crate.

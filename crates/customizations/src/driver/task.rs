@@ -166,6 +166,8 @@ impl Task {
                 () = wait => self.overdue(),
             }
         }
+        // Nobody may wait for us to listen while we wait for them.
+        drop(inbox);
         // Futures are dropped, and with them the process groups of hooks.
         self.work.shutdown().await;
     }

@@ -55,6 +55,20 @@ impl std::fmt::Debug for DeclaredWay {
 }
 
 impl Declared {
+    /// A server of a configuration, in the words that `mcp.json` has for it;
+    /// none if it is switched off.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, in words.
+    pub fn configured(name: &str, value: &Value) -> Result<Option<Self>, String> {
+        let way = way_of(value)?;
+        Ok(way.map(|way| Declared {
+            name: super::cut(name, LONGEST_NAME),
+            way,
+        }))
+    }
+
     /// Whether somebody has to allow it: it is a program, or is sent what is in
     /// the environment of the host.
     pub fn is_code(&self) -> bool {
@@ -220,7 +234,7 @@ fn add(found: &mut Finding<'_>, place: Place<'_>, way: DeclaredWay) {
 }
 
 /// How a server is reached; none if it is switched off.
-pub(crate) fn way_of(value: &Value) -> Result<Option<DeclaredWay>, String> {
+fn way_of(value: &Value) -> Result<Option<DeclaredWay>, String> {
     let Some(object) = value.as_object() else {
         return Err("has to be an object".to_owned());
     };

@@ -1,6 +1,7 @@
 //! Prompts and skills that stand behind a name at the beginning of a message.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use agenthost_core::customizing::Preparation;
 use agenthost_protocol::session::ChildCustomization;
@@ -26,12 +27,15 @@ pub(super) fn all(view: &View) -> BTreeMap<String, Effective<'_>> {
             continue;
         }
         let name = typed(&effective.item.name);
-        if !commands.contains_key(&name) {
-            commands.insert(name, effective);
-            continue;
-        }
         let longer = format!("{}:{name}", typed(&effective.definition.name));
-        commands.entry(longer).or_insert(effective);
+        match commands.entry(name) {
+            Entry::Vacant(free) => {
+                free.insert(effective);
+            }
+            Entry::Occupied(_) => {
+                commands.entry(longer).or_insert(effective);
+            }
+        }
     }
     commands
 }

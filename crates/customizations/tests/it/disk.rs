@@ -1,4 +1,4 @@
-//! A thousand packages on a disk.
+//! Many packages on a disk.
 
 use agenthost_customizations::fetch::PluginSource;
 use agenthost_customizations::{ConfiguredPlugin, Settings};
@@ -9,7 +9,7 @@ use crate::render;
 
 #[tokio::test]
 async fn of_many_packages_only_the_changed_one_is_read_again() {
-    const COUNT: u64 = 300;
+    const COUNT: u64 = 100;
     let folder = workspace();
     let mut plugins = Vec::new();
     for number in 0..COUNT {

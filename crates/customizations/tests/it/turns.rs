@@ -163,7 +163,8 @@ async fn what_the_agent_reads_by_itself_is_not_told_again() {
     "#]],
     )
     .await;
-    assert_eq!(host.commands, [".claude/commands:fix"]);
+    host.until(|host| host.commands == [".claude/commands:fix"])
+        .await;
 }
 
 /// CUS-16.
@@ -195,11 +196,8 @@ async fn what_is_off_has_no_effect() {
 #[tokio::test]
 async fn prompts_and_skills_expand() {
     let mut host = example(Settings::default()).await;
-    host.until(|host| !host.commands.is_empty()).await;
-    assert_eq!(
-        host.commands,
-        [".claude/commands:fix", "fix", "lint", "own"]
-    );
+    let expected = [".claude/commands:fix", "fix", "lint", "own"];
+    host.until(|host| host.commands == expected).await;
     let cases = [
         ("/fix this 'and that'", Some("Fix this, then and that.")),
         (
