@@ -17,6 +17,7 @@
 mod address;
 mod changes;
 mod contents;
+mod environment;
 mod files;
 mod find;
 mod terminal;
@@ -26,6 +27,7 @@ mod watch;
 pub use address::{path_of, uri_of};
 pub use changes::{Changes, ChangesError, Leftover};
 pub use contents::{ContentError, Contents};
+pub use environment::shared_environment;
 pub use files::{FileError, Files, LARGEST};
 pub use find::{Bounds, find_files};
 pub use terminal::{

@@ -12,7 +12,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_workspace::{RUN_VARIABLE, RunMark, RunningNote};
+use agenthost_workspace::{RUN_VARIABLE, RunMark, RunningNote, shared_environment};
 use nix::sys::signal::Signal;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinSet;
@@ -32,32 +32,6 @@ pub(crate) const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// How much is kept of what an agent complains of, in bytes.
 const COMPLAINTS: usize = 8 * 1024;
-
-/// Variables of the host's environment that an agent gets to see. Tokens and
-/// keys are not among them: who wants an agent to have one says so.
-const SHARED: &[&str] = &[
-    "HOME",
-    "HTTPS_PROXY",
-    "HTTP_PROXY",
-    "LANG",
-    "LANGUAGE",
-    "LOGNAME",
-    "NO_PROXY",
-    "PATH",
-    "SHELL",
-    "SSL_CERT_DIR",
-    "SSL_CERT_FILE",
-    "TERM",
-    "TMPDIR",
-    "TZ",
-    "USER",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-];
-
-/// How the names of others begin that it gets to see, too.
-const SHARED_FAMILIES: &[&str] = &["LC_", "XDG_"];
 
 /// How an agent is started.
 #[derive(Clone, PartialEq, Eq)]
@@ -233,14 +207,7 @@ impl Drop for Process {
 
 /// What an agent finds in its environment, and so does what is run for it.
 pub(crate) fn environment(launch: &AcpLaunch) -> Vec<(OsString, OsString)> {
-    let shared = |name: &OsString| {
-        let name = name.to_str().unwrap_or_default();
-        let family = |family: &&str| name.starts_with(family);
-        SHARED.contains(&name) || SHARED_FAMILIES.iter().any(family)
-    };
-    let mut all: Vec<_> = std::env::vars_os()
-        .filter(|(name, _)| shared(name))
-        .collect();
+    let mut all: Vec<_> = shared_environment().collect();
     let named: BTreeSet<_> = launch.environment.iter().map(|(name, _)| name).collect();
     all.retain(|(name, _)| {
         name.to_str()

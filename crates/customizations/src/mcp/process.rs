@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_workspace::{RUN_VARIABLE, RunMark, RunningNote};
+use agenthost_workspace::{RUN_VARIABLE, RunMark, RunningNote, shared_environment};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -25,32 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long to wait for what it still has to say when it has ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-
-/// Variables of the host's environment that a server gets to see. Tokens and
-/// keys are not among them: who wants a server to have one says so.
-const SHARED: &[&str] = &[
-    "HOME",
-    "HTTPS_PROXY",
-    "HTTP_PROXY",
-    "LANG",
-    "LANGUAGE",
-    "LOGNAME",
-    "NO_PROXY",
-    "PATH",
-    "SHELL",
-    "SSL_CERT_DIR",
-    "SSL_CERT_FILE",
-    "TERM",
-    "TMPDIR",
-    "TZ",
-    "USER",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-];
-
-/// How the names of others begin that it gets to see, too.
-const SHARED_FAMILIES: &[&str] = &["LC_", "XDG_"];
 
 /// A process that runs. Dropped, it is killed with all it started.
 #[derive(Debug)]
@@ -114,7 +88,7 @@ impl Process {
         prepared
             .args(arguments)
             .env_clear()
-            .envs(shared())
+            .envs(shared_environment())
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .env(RUN_VARIABLE, mark.as_str())
             .stdin(Stdio::piped())
@@ -188,13 +162,4 @@ impl Drop for Process {
         // What stayed behind has the mark, wherever it went.
         self.mark.kill_all();
     }
-}
-
-/// What any program needs of the host's environment.
-fn shared() -> impl Iterator<Item = (OsString, OsString)> {
-    std::env::vars_os().filter(|(name, _)| {
-        let name = name.to_str().unwrap_or_default();
-        let family = |family: &&str| name.starts_with(family);
-        SHARED.contains(&name) || SHARED_FAMILIES.iter().any(family)
-    })
 }
