@@ -1,7 +1,6 @@
 //! The process of a server: how it starts, and how it ends, with all that it
 //! started.
 
-use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
