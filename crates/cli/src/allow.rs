@@ -3,13 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use agenthost_client::{Client, Update};
-use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::root::{RootAction, RootConfigChanged};
-use agenthost_protocol::uri::{RootChannel, Uri};
+use agenthost_client::Client;
 use agenthost_protocol::wire::{Json, Object};
 use anyhow::{Context, bail};
 
+use crate::host_settings::{self, texts};
 use crate::output;
 use crate::place::{Attached, PATIENCE, Place};
 
@@ -53,16 +51,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 async fn allow(client: &mut Client, arguments: &Arguments) -> anyhow::Result<()> {
-    let root = Uri::from(RootChannel);
-    client.subscribe(&root).await?;
-    let values = settings(client)?;
+    let values = host_settings::read(client).await?;
     let Some(folder) = &arguments.folder else {
         return list(&values);
     };
     let uri = address(folder, arguments.remove)?;
     let mut config = Object::new();
     for (key, wanted) in [(READABLE, !arguments.write), (WRITABLE, arguments.write)] {
-        let mut folders = folders(&values, key);
+        let mut folders = texts(&values, key);
         let before = folders.len();
         folders.retain(|other| *other != uri);
         let was = folders.len() < before;
@@ -77,39 +73,7 @@ async fn allow(client: &mut Client, arguments: &Arguments) -> anyhow::Result<()>
     if config.is_empty() {
         bail!("`{}` was not allowed", folder.display());
     }
-    let replace = None;
-    let changed = RootAction::ConfigChanged(RootConfigChanged { config, replace });
-    let sent = client.dispatch(&root, changed).await?;
-    loop {
-        match client.next().await? {
-            Update::Rejected { reason, .. } => bail!("the host refused: {reason}"),
-            Update::Action(envelope) => {
-                let own = envelope.origin.map(|origin| origin.client_seq);
-                if own == Some(sent) {
-                    return list(&settings(client)?);
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// What the host is set to.
-fn settings(client: &Client) -> anyhow::Result<Object> {
-    let Some(ChannelState::Root(state)) = client.confirmed(&RootChannel.into()) else {
-        bail!("the host does not show itself");
-    };
-    let config = state.config.as_ref();
-    let config = config.context("the host has no settings")?;
-    Ok(config.values.clone())
-}
-
-fn folders(values: &Object, key: &str) -> Vec<String> {
-    let folders = values.get(key).and_then(Json::as_array);
-    let folders = folders.into_iter().flatten();
-    folders
-        .filter_map(|uri| Some(uri.as_str()?.to_owned()))
-        .collect()
+    list(&host_settings::change(client, config).await?)
 }
 
 fn list(values: &Object) -> anyhow::Result<()> {
@@ -120,7 +84,7 @@ fn list(values: &Object) -> anyhow::Result<()> {
     ];
     let mut shown = false;
     for (key, what) in kinds {
-        for folder in folders(values, key) {
+        for folder in texts(values, key) {
             output::data(&output::plain(&format!("{what} {folder}")))?;
             shown = true;
         }

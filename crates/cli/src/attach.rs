@@ -125,8 +125,8 @@ fn leave(client: &Client, mut show: Show) -> anyhow::Result<()> {
     show.finish()
 }
 
-/// The session that is meant.
-async fn find(client: &mut Client, named: Option<&str>) -> anyhow::Result<Uri> {
+/// The session that is meant: the latest if none is named.
+pub(crate) async fn find(client: &mut Client, named: Option<&str>) -> anyhow::Result<Uri> {
     let mut cursor = None;
     let mut found = Vec::new();
     loop {

@@ -1,5 +1,7 @@
 //! `agenthost doctor`: what is here, what works, what to do.
 
+mod customizations;
+
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -76,6 +78,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     findings.push(shell());
     findings.push(git());
     if let Ok(settings) = &settings {
+        findings.extend(customizations::look(&arguments.place).await);
         findings.extend(agents(settings).await?);
     }
     let mut ok = true;

@@ -12,8 +12,10 @@ mod agents;
 mod allow;
 mod attach;
 mod config;
+mod customizations;
 mod diff;
 mod doctor;
+mod host_settings;
 mod output;
 mod place;
 mod reduce;
@@ -45,6 +47,7 @@ enum Command {
     Diff(diff::Arguments),
     Allow(allow::Arguments),
     Agents(agents::Arguments),
+    Customizations(customizations::Arguments),
     Doctor(doctor::Arguments),
     Reduce(reduce::Arguments),
     #[command(hide = true)]
@@ -64,6 +67,7 @@ Examples:
   agenthost diff                              what the last turn changed
   agenthost allow ~/notes                     let clients look into a folder
   agenthost agents                            which agents are here, and whether they work
+  agenthost customizations                    rules, skills, plugins and servers of this folder
   agenthost doctor                            what works, and what to do about the rest
   agenthost reduce wire.jsonl                 the state that a log of actions makes";
 
@@ -90,6 +94,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
             Command::Diff(arguments) => diff::run(arguments).await,
             Command::Allow(arguments) => allow::run(arguments).await,
             Command::Agents(arguments) => agents::run(arguments).await,
+            Command::Customizations(arguments) => customizations::run(arguments).await,
             Command::Doctor(arguments) => doctor::run(arguments).await,
             Command::Reduce(arguments) => reduce::run(&arguments),
             Command::ToolsRelay(arguments) => tools_relay::run(arguments).await,

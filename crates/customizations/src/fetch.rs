@@ -117,7 +117,9 @@ impl PluginSource {
         }
     }
 
-    fn address(&self) -> String {
+    /// Where it comes from, as a person wrote it; with the branch, tag or
+    /// commit behind a `#`.
+    pub fn address(&self) -> String {
         match self {
             PluginSource::Path(path) | PluginSource::Archive(ArchivePlace::Path(path)) => {
                 path.to_string_lossy().into_owned()

@@ -6,11 +6,13 @@
 //! servers of tools (MCP) for the agents of sessions.
 //!
 //! **What it never does.** It decides nothing about who may do what and keeps
-//! no state of the protocol. What a hook or a server runs is told to nobody
-//! (CUS-19). Nothing here runs code of a package that no person allowed to.
+//! no state of the protocol. What a hook or a server runs is told to no client
+//! (CUS-19), only to the person who has to allow it ([`look()`]). Nothing here
+//! runs code of a package that no person allowed to.
 //!
 //! **Where to start.** [`Customizations`] for what the host wants to know,
-//! [`parse`] for what files mean, `mcp` for servers of tools.
+//! [`look()`] for what a person does, [`parse`] for what files mean, `mcp` for
+//! servers of tools.
 
 mod declarations;
 mod disk;
@@ -19,6 +21,7 @@ pub mod fetch;
 mod front_matter;
 mod hooks;
 mod identity;
+mod look;
 pub mod mcp;
 mod mirror;
 pub mod package;
@@ -29,5 +32,6 @@ mod turns;
 mod watching;
 
 pub use driver::{Customizations, Events, SpecError, Untrusted};
+pub use look::{Allowed, CODE, Code, Looked, Runs, look};
 pub use placeholders::NotSet;
 pub use sources::{ConfiguredPlugin, Settings, Surveyed, code_key, declared, survey};

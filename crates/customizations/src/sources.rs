@@ -11,6 +11,7 @@ use agenthost_protocol::session::{
     McpServerCustomization, McpServerState, PluginCustomization,
 };
 use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Json;
 use agenthost_workspace::uri_of;
 
 pub(crate) use places::{definitions, is_native};
@@ -18,6 +19,7 @@ pub(crate) use places::{definitions, is_native};
 use crate::disk::{OnDisk, read_files, read_folder};
 use crate::fetch::PluginSource;
 use crate::identity::id_of;
+use crate::look::CODE;
 use crate::parse::{Declared, Frame, Kind, Layout, Parsed, parse};
 use crate::placeholders::Names;
 
@@ -306,7 +308,7 @@ impl Definition {
             .and_then(|parsed| parsed.name.clone())
             .filter(|_| brought.is_none());
         let published = brought.map(|(_, plugin)| &plugin.container.base);
-        let container = ContainerBase {
+        let mut container = ContainerBase {
             base: CustomizationBase {
                 id: self.id.clone(),
                 uri: self.address.as_ref().unwrap_or(&self.frame.uri).clone(),
@@ -322,6 +324,13 @@ impl Definition {
             }),
             children: parsed.map(Parsed::children),
         };
+        // A client can offer to allow what is complained about.
+        let code = parsed.and_then(|parsed| parsed.code.as_ref());
+        if let (Some(code), true) = (code, complaint.is_some()) {
+            let key = Json::from(code_key(&self.frame.uri, code));
+            let meta = container.base.meta.get_or_insert_default();
+            meta.insert(CODE.to_owned(), key);
+        }
         match self.frame.layout {
             Layout::Plugin => Customization::Plugin(PluginCustomization {
                 container,

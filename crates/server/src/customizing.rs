@@ -26,7 +26,7 @@ const ERRANDS: usize = 4_096;
 const EVENTS: usize = 256;
 
 /// Where packages are, in the data directory.
-pub(crate) const PACKAGES: &str = "packages";
+pub const PACKAGES: &str = "packages";
 
 /// What is read for sessions, and how agents get to the tools of the host.
 #[derive(Debug, Clone, Default)]

@@ -34,7 +34,7 @@ mod wire_log;
 
 pub use agenthost_core::{Access, Root};
 pub use config::{ServerConfig, ServerLimits};
-pub use customizing::{CustomizationsConfig, RelayProgram};
+pub use customizing::{CustomizationsConfig, PACKAGES, RelayProgram};
 pub use serve::{HOST_FILE, ServeError, Server, serve};
 pub use tls::{TlsError, TlsFiles};
 pub use wire_log::WireLogConfig;

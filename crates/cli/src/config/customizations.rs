@@ -1,7 +1,7 @@
 //! What makes agents behave as they should here: plugins and servers of tools
 //! that a person configured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use agenthost_customizations::fetch::{ArchivePlace, PluginSource};
@@ -135,9 +135,12 @@ impl PluginTable {
             (None, None, Some(archive)) if archive.starts_with("https://") => {
                 PluginSource::Archive(ArchivePlace::Url(archive.clone()))
             }
-            (None, None, Some(archive)) => {
+            (None, None, Some(archive)) if archive.starts_with('/') => {
                 PluginSource::Archive(ArchivePlace::Path(PathBuf::from(archive)))
             }
+            (None, None, Some(archive)) => bail!(
+                "archive `{archive}` of a plugin is neither an absolute path nor an `https` address"
+            ),
             _ => bail!(
                 "a plugin has a `path`, a `url` of a git repository or an `archive`: one of them"
             ),
@@ -162,6 +165,14 @@ impl FileConfig {
         }
         let plugins = self.plugins.iter().map(PluginTable::plugin);
         let servers = self.mcp_servers.iter().map(McpTable::declared);
+        let mut names = BTreeSet::new();
+        if let Some(twice) = self
+            .mcp_servers
+            .iter()
+            .find(|server| !names.insert(&server.name))
+        {
+            bail!("there are two servers of the name `{}`", twice.name);
+        }
         let environment = std::env::vars_os().filter_map(|(name, value)| {
             let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
             Some((name, value))

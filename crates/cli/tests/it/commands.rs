@@ -25,6 +25,7 @@ fn agenthost(directory: &Path) -> Command {
     command
         .env("XDG_DATA_HOME", directory.join("data"))
         .env("XDG_CONFIG_HOME", directory.join("config"))
+        .env("HOME", directory.join("home"))
         .current_dir(directory);
     command
 }

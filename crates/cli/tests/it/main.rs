@@ -12,6 +12,7 @@ mod agents;
 mod attach;
 mod coming_back;
 mod commands;
+mod customizations;
 mod killed;
 mod resources;
 

@@ -1,0 +1,172 @@
+//! Customizations as lines of text.
+
+use agenthost_protocol::session::{
+    ChildCustomization, Customization, LoadState, McpServerCustomization, McpServerState,
+};
+
+/// Most letters of a line, so that one thing stays on one line.
+const WIDTH: usize = 110;
+
+/// Whether servers run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Servers {
+    /// They do, or could: their state is known.
+    Live,
+    /// Nothing was run to find out.
+    NotRun,
+}
+
+/// What is shown to a person.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    /// What there is.
+    pub(crate) lines: Vec<String>,
+    /// What is good to know besides.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Tree {
+    /// Containers with what is in them. Folders with nothing in them, and
+    /// nothing wrong with them, are only named.
+    pub(crate) fn of(all: &[Customization], servers: Servers) -> Self {
+        let mut tree = Tree::default();
+        let mut writable = Vec::new();
+        for customization in all {
+            if is_bare(customization) {
+                let base = customization.base();
+                writable.extend(base.map(|base| base.name.as_str()));
+            } else {
+                tree.add(customization, servers);
+            }
+        }
+        if tree.lines.is_empty() {
+            tree.notes.push(NOTHING.to_owned());
+        } else if !writable.is_empty() {
+            let folders = writable.join(", ");
+            tree.notes.push(format!("still empty: {folders}"));
+        }
+        tree
+    }
+
+    fn add(&mut self, customization: &Customization, servers: Servers) {
+        let Some(base) = customization.base() else {
+            self.lines.push("something of a newer version".to_owned());
+            return;
+        };
+        let off = match customization.is_on() {
+            true => "",
+            false => ", off",
+        };
+        let (kind, name, version) = match customization {
+            Customization::Plugin(plugin) => ("plugin", &base.name, plugin.version.as_deref()),
+            Customization::Directory(_) => ("folder", &base.name, None),
+            Customization::McpServer(_) | Customization::Unknown(_) => ("server", &base.name, None),
+        };
+        let name = match version {
+            Some(version) => format!("{name} {version}"),
+            None => name.clone(),
+        };
+        let (state, problem) = match customization {
+            Customization::McpServer(server) => server_state(server, servers),
+            Customization::Plugin(_) | Customization::Directory(_) | Customization::Unknown(_) => {
+                load_state(customization.load())
+            }
+        };
+        let state = format!("{state}{off}");
+        let line = format!("{kind:<8}{name:<24} {state:<10} {}", base.uri);
+        self.lines.push(line.trim_end().to_owned());
+        if let Some(problem) = problem {
+            self.lines.push(format!("        {problem}"));
+        }
+        for child in customization.children().unwrap_or_default() {
+            self.add_child(child, servers);
+        }
+    }
+
+    fn add_child(&mut self, child: &ChildCustomization, servers: Servers) {
+        let (kind, about) = match child {
+            ChildCustomization::Agent(child) => ("agent", child.description.clone()),
+            ChildCustomization::Skill(child) => ("skill", child.description.clone()),
+            ChildCustomization::Prompt(child) => ("prompt", child.description.clone()),
+            ChildCustomization::Rule(child) => {
+                let about = child.description.clone();
+                let globs = child.globs.as_ref();
+                let globs = globs.map(|globs| format!("for {}", globs.join(", ")));
+                ("rule", about.or(globs))
+            }
+            ChildCustomization::Hook(_) => ("hook", None),
+            ChildCustomization::McpServer(server) => {
+                let (state, problem) = server_state(server, servers);
+                let about = match problem {
+                    Some(problem) => format!("{state}: {problem}"),
+                    None => state.to_owned(),
+                };
+                ("server", Some(about))
+            }
+            ChildCustomization::Unknown(_) => ("unknown", None),
+        };
+        let name = child.base().map_or("", |base| base.name.as_str());
+        let off = match child.is_on() {
+            true => "",
+            false => "(off) ",
+        };
+        let about = about.unwrap_or_default();
+        let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.lines
+            .push(cut(&format!("  {kind:<6}{name:<24} {off}{about}")));
+    }
+}
+
+const NOTHING: &str = "nothing here yet: a skill would be .agents/skills/NAME/SKILL.md, a rule AGENTS.md, \
+     a plugin `[[plugins]]` in the configuration; docs/customizations.md has the rest";
+
+/// Whether it is a folder that is as it should be, and has nothing in it.
+fn is_bare(customization: &Customization) -> bool {
+    let Customization::Directory(directory) = customization else {
+        return false;
+    };
+    let children = directory.container.children.as_ref();
+    let load = directory.container.load.as_ref();
+    children.is_none_or(Vec::is_empty)
+        && directory.enabled
+        && load.is_none_or(|load| *load == LoadState::Loaded)
+}
+
+fn load_state(load: Option<&LoadState>) -> (&'static str, Option<String>) {
+    match load {
+        None | Some(LoadState::Loaded) => ("loaded", None),
+        Some(LoadState::Loading) => ("loading", None),
+        Some(LoadState::Degraded(problem)) => ("degraded", Some(problem.message.clone())),
+        Some(LoadState::Error(problem)) => ("error", Some(problem.message.clone())),
+    }
+}
+
+fn server_state(
+    server: &McpServerCustomization,
+    servers: Servers,
+) -> (&'static str, Option<String>) {
+    match (&server.state, servers) {
+        (_, Servers::NotRun) => ("", None),
+        (McpServerState::Starting(_), _) => ("starting", None),
+        (McpServerState::Ready, _) => ("ready", None),
+        (McpServerState::AuthRequired(requirement), _) => {
+            let resource = &requirement.resource.resource;
+            (
+                "auth required",
+                Some(format!("it wants a token for {resource}")),
+            )
+        }
+        (McpServerState::Error(failed), _) => ("error", Some(failed.error.message.clone())),
+        (McpServerState::Stopped, _) => ("stopped", None),
+        (McpServerState::Unknown(_), _) => ("of a newer version", None),
+    }
+}
+
+/// Cuts a line short, and shows that.
+fn cut(line: &str) -> String {
+    let line = line.trim_end();
+    match line.char_indices().nth(WIDTH) {
+        None => line.to_owned(),
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default().trim_end()),
+    }
+}

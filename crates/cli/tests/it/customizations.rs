@@ -1,0 +1,277 @@
+//! `customizations` and what `doctor` says of them, as a person uses them.
+
+use std::path::Path;
+use std::process::Command;
+
+use expect_test::{Expect, expect};
+use serde_json::Value;
+
+use crate::commands::{Host, configuration, err, out, run};
+
+fn write(folder: &Path, path: &str, text: &str) {
+    let path = folder.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+/// A project, beside what the command keeps and is told.
+fn project(directory: &Path) -> String {
+    let project = directory.join("project");
+    std::fs::create_dir_all(&project).unwrap();
+    project.to_str().unwrap().to_owned()
+}
+
+/// All that a command says, with the folder left out.
+fn check(directory: &Path, arguments: &[&str], expected: Expect) {
+    let output = run(directory, arguments, "");
+    let real = directory.canonicalize().unwrap();
+    let said = format!(
+        "{}{}exit code {}\n",
+        out(&output),
+        err(&output),
+        output.status.code().unwrap()
+    );
+    let said = said.replace(real.to_str().unwrap(), "");
+    expected.assert_eq(&said.replace(directory.to_str().unwrap(), ""));
+}
+
+const SKILL: &str = "---\nname: deploy\ndescription: Deploys it\n---\nDeploy it.\n";
+
+const HOOKS: &str =
+    r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "./notify.sh done"}]}]}}"#;
+
+const SERVERS: &str = r#"{"mcpServers": {"files": {"command": "sh", "args": ["-c", "files"]}}}"#;
+
+#[test]
+fn a_folder_without_anything_says_where_to_begin() {
+    let directory = tempfile::tempdir().unwrap();
+    let project = project(directory.path());
+    check(
+        directory.path(),
+        &["customizations", &project],
+        expect![[""]],
+    );
+    check(
+        directory.path(),
+        &["customizations", "/no/such/folder"],
+        expect![[""]],
+    );
+    check(
+        directory.path(),
+        &["customizations", "--agent", "nobody", &project],
+        expect![[""]],
+    );
+}
+
+/// CUS-1, CUS-5: the tree, with what is wrong where it is wrong.
+#[test]
+fn the_tree_of_a_folder_is_listed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let project = project(path);
+    let files = path.join("project");
+    write(&files, "AGENTS.md", "Be kind.");
+    write(&files, ".agents/skills/deploy/SKILL.md", SKILL);
+    write(
+        &files,
+        ".agents/skills/broken/SKILL.md",
+        "---\nname: [\n---\nx",
+    );
+    let long = "Writes very long sentences ".repeat(10);
+    let prompt = format!("---\ndescription: {long}\n---\nWrite.");
+    write(&files, ".github/prompts/write.prompt.md", &prompt);
+    write(&files, ".mcp.json", SERVERS);
+    let plugin = path.join("plugin");
+    let manifest = r#"{"name": "tools", "version": "1.2.0"}"#;
+    write(&plugin, "plugin.json", manifest);
+    write(&plugin, "rules/style.md", "---\nglobs: '*.rs'\n---\nShort.");
+    let config = format!(
+        "auto_agents = false\n\
+         [[plugins]]\npath = '{}'\nagents = ['goose']\n\
+         [[mcp_servers]]\nname = 'search'\nurl = 'https://mcp.example.org'\n",
+        plugin.canonicalize().unwrap().display()
+    );
+    std::fs::write(configuration(path), config).unwrap();
+    check(path, &["customizations", &project], expect![[""]]);
+    // The plugin is for another agent.
+    let output = run(path, &["customizations", "--agent", "shell", &project], "");
+    assert!(!out(&output).contains("tools"), "{}", out(&output));
+
+    let output = run(path, &["customizations", "--json", &project], "");
+    let all: Vec<Value> = out(&output)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let skills = all.iter().find(|one| one["name"] == ".agents/skills");
+    let skills = skills.unwrap();
+    assert_eq!(skills["type"], "directory");
+    assert_eq!(skills["load"]["kind"], "degraded");
+    assert_eq!(skills["writable"], true);
+    assert!(all.iter().any(|one| one["type"] == "mcpServer"));
+    // What is run is for the person who allows it alone (CUS-19).
+    assert!(!out(&output).contains("-c"), "{}", out(&output));
+}
+
+#[test]
+fn code_is_allowed_by_a_person() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let project = project(path);
+    let files = path.join("project");
+    write(&files, ".claude/settings.json", HOOKS);
+    write(&files, ".mcp.json", SERVERS);
+    let _host = Host::start(path, &[]);
+    let allow = |more: &[&str]| {
+        let start = ["customizations", "allow", "--directory", &project];
+        run(path, &[&start, more].concat(), "")
+    };
+    // Nobody is there to say yes.
+    let output = allow(&["Hooks"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = err(&output);
+    assert!(said.contains("hook Stop: ./notify.sh done"), "{said}");
+    assert!(said.contains("`--yes` agrees"), "{said}");
+    assert!(out(&allow(&[])).contains("waits    Hooks"));
+
+    let output = allow(&["--yes", "Hooks"]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(err(&allow(&["--yes", "Hooks"])).contains("allowed already"));
+    // A name of two words can be typed as it is shown.
+    let output = allow(&["--yes", "mcp", "servers"]);
+    assert!(
+        err(&output).contains("server files: sh -c files"),
+        "{output:?}"
+    );
+    let listed = run(path, &["customizations", &project], "");
+    assert!(!out(&listed).contains("degraded"), "{}", out(&listed));
+    let listed = out(&allow(&["--list"]));
+    assert_eq!(listed.matches("allowed ").count(), 2, "{listed}");
+
+    // What changed is not what was allowed.
+    write(
+        &files,
+        ".claude/settings.json",
+        &HOOKS.replace("done", "all"),
+    );
+    let listed = run(path, &["customizations", &project], "");
+    assert!(out(&listed).contains("waits to be allowed"), "{listed:?}");
+    write(&files, ".claude/settings.json", HOOKS);
+    assert!(allow(&["--remove", "Hooks"]).status.success());
+    let output = allow(&["--remove", "Hooks"]);
+    assert!(err(&output).contains("was not allowed"), "{output:?}");
+    assert!(out(&allow(&[])).contains("waits    Hooks"));
+    let output = allow(&["--yes", "nothing"]);
+    assert!(err(&output).contains("but these: "), "{output:?}");
+}
+
+/// What a session has, as the host shows it, with its servers.
+#[test]
+fn a_session_is_shown_as_the_host_sees_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let project = project(path);
+    let files = path.join("project");
+    write(&files, ".agents/skills/deploy/SKILL.md", SKILL);
+    write(&files, ".claude/settings.json", HOOKS);
+    let config = "auto_agents = false\n[[mcp_servers]]\nname = 'search'\ncommand = '/no/such'\n";
+    std::fs::write(configuration(path), config).unwrap();
+    let _host = Host::start(path, &[]);
+    run(path, &["run", "--yes", "--cwd", &project, "true"], "");
+    let sessions = run(path, &["sessions", "--json"], "");
+    let session: Value = serde_json::from_str(out(&sessions).trim()).unwrap();
+    let session = session["resource"].as_str().unwrap();
+    let output = run(path, &["customizations", "--session", session], "");
+    let listed = out(&output);
+    assert!(listed.contains("skill deploy "), "{output:?}");
+    assert!(listed.contains("server  search"), "{listed}");
+    assert!(listed.contains("nobody allowed yet"), "{listed}");
+
+    // What waits can be allowed by what the host shows, too.
+    let start = ["customizations", "allow", "--session", session, "--yes"];
+    let output = run(path, &[&start[..], &["Hooks"]].concat(), "");
+    assert!(output.status.success(), "{output:?}");
+    let output = run(path, &["customizations", "--session", session], "");
+    assert!(!out(&output).contains("degraded"), "{output:?}");
+    let output = run(path, &["customizations", "--session", "nothing"], "");
+    assert!(err(&output).contains("there is no session `nothing`"));
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> bool {
+    let done = Command::new("git")
+        .args(["-c", "user.name=a", "-c", "user.email=a@example.org"])
+        .args(arguments)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .current_dir(folder)
+        .output();
+    done.is_ok_and(|done| done.status.success())
+}
+
+#[test]
+fn plugins_are_fetched_when_a_person_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let project = project(path);
+    let output = run(path, &["customizations", "fetch"], "");
+    assert!(err(&output).contains("nothing to fetch"), "{output:?}");
+    let plugin = path.join("review.git");
+    write(&plugin, "skills/review/SKILL.md", SKILL);
+    if !git(&plugin, &["init", "--quiet"]) {
+        eprintln!("skipped: there is no git");
+        return;
+    }
+    assert!(git(&plugin, &["add", "."]));
+    assert!(git(&plugin, &["commit", "--quiet", "-m", "first"]));
+    let config = format!(
+        "auto_agents = false\n\
+         [[plugins]]\nurl = 'file://{}'\n\
+         [[plugins]]\nurl = 'file:///no/such/gone.git'\n\
+         [[plugins]]\npath = '/no/such/folder'\n",
+        plugin.display()
+    );
+    std::fs::write(configuration(path), config).unwrap();
+    check(path, &["customizations", &project], expect![[""]]);
+    check(path, &["customizations", "fetch", "review"], expect![[""]]);
+    let output = run(path, &["customizations", "fetch"], "");
+    assert_eq!(output.status.code(), Some(1));
+    let said = err(&output);
+    assert!(said.contains("error: fetch `gone`: run `git`"), "{said}");
+    assert!(out(&output).contains("review"), "{output:?}");
+    check(path, &["customizations", "fetch", "folder"], expect![[""]]);
+    check(path, &["customizations", "fetch", "other"], expect![[""]]);
+    let listed = out(&run(path, &["customizations", &project], ""));
+    assert!(listed.contains("skill deploy"), "{listed}");
+    // Nothing is left of what failed, and others can't look.
+    let fetched = path.join("data/agenthost/packages/plugins/fetched");
+    assert_eq!(std::fs::read_dir(fetched).unwrap().count(), 1);
+    let output = run(path, &["doctor"], "");
+    assert!(!out(&output).contains("can be read by others"));
+}
+
+#[test]
+fn doctor_explains_what_is_broken() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    write(path, ".agents/skills/deploy/SKILL.md", SKILL);
+    write(
+        path,
+        ".agents/skills/broken/SKILL.md",
+        "---\nname: [\n---\nx",
+    );
+    write(path, ".claude/settings.json", HOOKS);
+    let config = "auto_agents = false\n\
+         [[plugins]]\nurl = 'https://example.org/review.git'\n\
+         [[mcp_servers]]\nname = 'search'\ncommand = 'no-such-program'\n\
+         [[mcp_servers]]\nname = 'wiki'\nurl = 'https://example.org'\nheaders = { A = '$NO_SUCH_NAME' }\n";
+    std::fs::write(configuration(path), config).unwrap();
+    let output = run(path, &["doctor"], "");
+    assert_eq!(output.status.code(), Some(1));
+    let said = out(&output);
+    let about: Vec<_> = said
+        .lines()
+        .skip_while(|line| !line.contains("customizations"))
+        .collect();
+    expect![[""]].assert_eq(&about.join("\n"));
+    run(path, &["customizations", "allow", "--yes", "Hooks"], "");
+    let said = out(&run(path, &["doctor"], ""));
+    assert!(!said.contains("wait to be allowed"), "{said}");
+}
