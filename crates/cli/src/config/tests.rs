@@ -1,7 +1,6 @@
 use std::collections::BTreeMap;
 
 use agenthost_agents::{Agent, HostTools};
-use agenthost_customizations::parse::DeclaredWay;
 use agenthost_protocol::ids::ProviderId;
 
 use super::*;
@@ -327,80 +326,6 @@ fn an_agent_that_can_not_be_is_refused() {
         refused("[[agents]]\nid = 'a'\ncomand = ['a']"),
         "line 3: there is no key `agents.comand`; did you mean `agents.command`?"
     );
-}
-
-#[test]
-fn plugins_and_servers_are_taken_as_they_are_written() {
-    let file = parse(
-        "[[plugins]]\npath = '/opt/tools'\n\
-         [[plugins]]\nurl = 'https://example.org/review.git'\nreference = 'v1'\nagents = ['goose']\n\
-         [[plugins]]\narchive = 'https://example.org/x.zip'\n\
-         [[mcp_servers]]\nname = 'wiki'\nurl = 'https://example.org'\nheaders = { A = 'Bearer $T' }\n",
-    );
-    let settings = file.unwrap().customizations().unwrap().unwrap().settings;
-    let names: Vec<_> = settings.plugins.iter().map(|it| it.source.name()).collect();
-    assert_eq!(names, ["tools", "review", "x"]);
-    let addresses = settings.plugins.iter().map(|it| it.source.address());
-    assert!(
-        addresses
-            .into_iter()
-            .any(|it| it == "https://example.org/review.git#v1")
-    );
-    let agents: Vec<_> = settings
-        .plugins
-        .iter()
-        .map(|it| it.agents.is_some())
-        .collect();
-    assert_eq!(agents, [false, true, false]);
-    // In the file it is `$T`, in packages `${T}`.
-    let DeclaredWay::Http { headers, .. } = &settings.servers[0].way else {
-        panic!("it has an address");
-    };
-    assert_eq!(headers, &[("A".to_owned(), "Bearer ${T}".to_owned())]);
-    let off = parse("customizations = false\n[[plugins]]\npath = '/opt/tools'").unwrap();
-    assert!(off.customizations().unwrap().is_none());
-}
-
-#[test]
-fn a_plugin_or_server_that_can_not_be_is_refused() {
-    let refused = |text: &str| {
-        let applied = parse(text).and_then(|file| file.apply(&mut ServerConfig::new("/data")));
-        format!("{:#}", applied.unwrap_err())
-    };
-    let plugin = |keys: &str| refused(&format!("[[plugins]]\n{keys}"));
-    let one = "a plugin has a `path`, a `url` of a git repository or an `archive`: one of them";
-    assert_eq!(plugin("agents = ['goose']"), one);
-    assert_eq!(plugin("path = '/a'\nurl = 'https://b'"), one);
-    assert_eq!(
-        plugin("path = '~/a'"),
-        "plugin `~/a` is not an absolute path"
-    );
-    assert_eq!(
-        plugin("path = '/a'\nreference = 'v1'"),
-        "a plugin with a `reference` needs a `url`"
-    );
-    assert_eq!(
-        plugin("archive = 'http://example.org/x.zip'"),
-        "archive `http://example.org/x.zip` of a plugin is neither an absolute path nor an \
-         `https` address"
-    );
-    assert_eq!(
-        plugin("urll = 'https://b'"),
-        "line 2: there is no key `plugins.urll`; did you mean `plugins.url`?"
-    );
-    let server = |keys: &str| refused(&format!("[[mcp_servers]]\nname = 'm'\n{keys}"));
-    assert_eq!(server(""), "server `m` needs a `command` or a `url`");
-    for keys in [
-        "command = 'x'\nurl = 'y'",
-        "url = 'y'\nargs = ['x']",
-        "url = 'y'\nenv = { A = 'b' }",
-        "command = 'x'\nheaders = { A = 'b' }",
-    ] {
-        assert!(server(keys).contains("one or the other"), "{keys}");
-    }
-    let twice = "[[mcp_servers]]\nname = 'm'\ncommand = 'x'\n".repeat(2);
-    assert_eq!(refused(&twice), "there are two servers of the name `m`");
-    assert!(refused("[[mcp_servers]]\ncommand = 'x'").contains("missing field `name`"));
 }
 
 #[test]

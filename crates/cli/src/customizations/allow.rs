@@ -220,9 +220,13 @@ fn list(coded: &[Coded], keys: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What would be run, as the person who decides has to see it. Values of the
-/// environment may be secret, and are not shown.
+/// What would be run, as the person who decides has to see it: all of it, with
+/// names in it as they were written.
 fn in_words(runs: &Runs) -> String {
+    let place = |directory: &Option<String>| match directory {
+        Some(directory) => format!(", in {directory}"),
+        None => String::new(),
+    };
     match runs {
         Runs::Hook { event, hook } => {
             let never = match hook.event {
@@ -232,22 +236,34 @@ fn in_words(runs: &Runs) -> String {
                 | HookEvent::Stop
                 | HookEvent::SessionEnd => "",
             };
-            format!("hook {event}{never}: {}", hook.command)
+            let (with, place) = (pairs(&hook.environment, "="), place(&hook.directory));
+            format!("hook {event}{never}: {with}{}{place}", hook.command)
         }
         Runs::Server { declared, .. } => match &declared.way {
             DeclaredWay::Program {
-                command, arguments, ..
+                command,
+                arguments,
+                environment,
+                directory,
             } => {
                 let words = std::iter::once(command).chain(arguments);
                 let words: Vec<_> = words.map(String::as_str).collect();
-                format!("server {}: {}", declared.name, words.join(" "))
+                let (with, place) = (pairs(environment, "="), place(directory));
+                format!("server {}: {with}{}{place}", declared.name, words.join(" "))
             }
-            DeclaredWay::Http { url, .. } => format!(
-                "server {}: {url}, told what is in the environment",
-                declared.name
-            ),
+            DeclaredWay::Http { url, headers } => {
+                let headers = pairs(headers, ": ");
+                format!("server {}: {url}, and tells it {headers}", declared.name)
+            }
         },
     }
+}
+
+fn pairs(pairs: &[(String, String)], between: &str) -> String {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(name, value)| format!("{name}{between}{value} "))
+        .collect()
 }
 
 async fn agree() -> anyhow::Result<()> {

@@ -113,7 +113,7 @@ impl Tree {
         let about = about.unwrap_or_default();
         let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
         self.lines
-            .push(cut(&format!("  {kind:<6}{name:<24} {off}{about}")));
+            .push(cut(&format!("  {kind:<8}{name:<22} {off}{about}")));
     }
 }
 

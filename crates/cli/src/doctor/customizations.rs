@@ -50,8 +50,9 @@ pub(super) async fn look(place: &Place) -> Vec<Finding> {
         }
         if waits(one) {
             findings.push(waiting(one, &trust));
+        } else {
+            findings.extend(servers(one, &here.directory));
         }
-        findings.extend(servers(one, &here.directory));
     }
     findings
 }
@@ -77,7 +78,10 @@ fn counted(looked: &[Looked]) -> String {
             });
         }
     }
-    let words = counts.iter().map(|(word, count)| format!("{count} {word}"));
+    let words = counts.iter().map(|(word, count)| match count {
+        1 => format!("1 {}", word.trim_end_matches('s')),
+        count => format!("{count} {word}"),
+    });
     let words: Vec<_> = words.collect();
     match words.as_slice() {
         [] => {
