@@ -9,7 +9,7 @@ use ahp_types::actions::StateAction;
 use ahp_types::state::{ChatState, SnapshotState};
 use serde_json::{Value, json};
 
-use crate::entry::{Commands, Entry};
+use crate::entry::{Commands, Entry, mark};
 use crate::host::Host;
 
 /// How long an agent may be silent before that is what happened.
@@ -57,7 +57,7 @@ impl Talk {
         let folder = place.join("work").join(name);
         entry.make_folder(&folder);
         let client = host.join(&format!("client-{name}")).await;
-        let session = format!("ahp-session:/{}-{name}", entry.id);
+        let session = format!("ahp-session:/{}-{name}", mark(&entry.id));
         let mut params = json!({
             "channel": session, "provider": entry.id,
             "workingDirectories": [format!("file://{}", folder.display())],
@@ -168,10 +168,29 @@ impl Talk {
     }
 
     pub(crate) async fn dispatch(&mut self, action: Value) -> Told<()> {
+        self.dispatch_to(self.chat.clone(), action).await
+    }
+
+    /// Does something in the session, not in its chat.
+    pub(crate) async fn dispatch_to_session(&mut self, action: Value) -> Told<()> {
+        self.dispatch_to(self.session.clone(), action).await
+    }
+
+    async fn dispatch_to(&mut self, channel: String, action: Value) -> Told<()> {
         let action: StateAction = serde_json::from_value(action).unwrap();
         assert!(!matches!(action, StateAction::Unknown(_)));
-        let sent = self.client.dispatch(self.chat.clone(), action).await;
+        let sent = self.client.dispatch(channel, action).await;
         sent.map(drop).map_err(|error| format!("dispatch: {error}"))
+    }
+
+    /// The session as it is.
+    pub(crate) async fn session_state(&self) -> Told<Value> {
+        let subscribed = self.client.subscribe(self.session.clone()).await;
+        let (result, _) = subscribed.map_err(|error| format!("subscribe: {error}"))?;
+        match result.snapshot.map(|snapshot| snapshot.state) {
+            Some(SnapshotState::Session(state)) => Ok(json!(state)),
+            _ => Err("the session has no state".to_owned()),
+        }
     }
 
     /// A turn as the official reducers made it, once it is sure that the host
@@ -205,7 +224,8 @@ impl Talk {
         disposed.map_err(|error| format!("disposeSession: {error}"))
     }
 
-    async fn decide(&mut self, asked: &Value, decide: Decide) -> Told<()> {
+    /// Answers a question for permission.
+    pub(crate) async fn decide(&mut self, asked: &Value, decide: Decide) -> Told<()> {
         let (approved, kind) = match decide {
             Decide::Approve => (true, "approve"),
             Decide::Deny => (false, "deny"),
@@ -227,7 +247,8 @@ impl Talk {
         self.dispatch(answer).await
     }
 
-    async fn next(&mut self) -> Told<Value> {
+    /// Waits for the next action.
+    pub(crate) async fn next(&mut self) -> Told<Value> {
         let next = tokio::time::timeout(self.patience, self.actions.recv()).await;
         let next = next.map_err(|_| format!("nothing for {} s", self.patience.as_secs()))?;
         let Some(SubscriptionEvent::Action(envelope)) = next else {

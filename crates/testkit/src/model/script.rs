@@ -6,6 +6,7 @@
 //! run: COMMAND   calls the tool that runs commands
 //! ask: COMMAND   the same, and wants to be let out of where commands are locked up
 //! write: PATH    calls the tool that writes files, or patches them
+//! use: NAME {}   calls a tool with these arguments, whatever its agent puts before the name
 //! slow: N        counts its ticks up to N, ten of them a second
 //! fail: STATUS   fails the call
 //! recall: WORD   says whether it was told the word before
@@ -118,6 +119,10 @@ pub(super) fn answer(request: &Request) -> Answer {
             Some(call) => Answer::Pieces(vec![call]),
             None => text("I have no tool that writes files."),
         },
+        "use" => match named(&request.tools, rest) {
+            Some(call) => Answer::Pieces(vec![call]),
+            None => text(&format!("I have no tool for this: {rest}")),
+        },
         "slow" => {
             let times: u32 = rest.parse().unwrap_or(10);
             let ticks = (1..=times).map(|n| Piece::Text(format!("tick {n} ")));
@@ -131,7 +136,7 @@ pub(super) fn answer(request: &Request) -> Answer {
 /// The last line that is an order.
 fn order(text: &str) -> Option<(&str, &str)> {
     const VERBS: &[&str] = &[
-        "say", "think", "run", "ask", "write", "slow", "fail", "recall",
+        "say", "think", "run", "ask", "write", "use", "slow", "fail", "recall",
     ];
     let lines = text.lines().rev();
     let mut orders = lines.filter_map(|line| {
@@ -214,6 +219,24 @@ fn write(tools: &[Tool], path: &str) -> Option<Piece> {
             arguments.insert((*key).to_owned(), json!(value));
         }
     }
+    Some(call(name, schema, arguments))
+}
+
+/// A call of the tool whose name ends so. Agents put the server of a tool before
+/// its name, and write other signs in it.
+fn named(tools: &[Tool], wanted: &str) -> Option<Piece> {
+    let (name, arguments) = wanted.split_once(' ').unwrap_or((wanted, "{}"));
+    let arguments: Map<String, Value> = serde_json::from_str(arguments).ok()?;
+    let plain = |name: &str| {
+        let signs = |c: char| if c.is_alphanumeric() { c } else { '_' };
+        name.chars().map(signs).collect::<String>()
+    };
+    let wanted = plain(name);
+    let mut objects = tools.iter().filter_map(|tool| match &tool.input {
+        Input::Object(schema) => Some((tool.name.as_str(), schema)),
+        Input::Text => None,
+    });
+    let (name, schema) = objects.find(|(name, _)| plain(name).ends_with(&wanted))?;
     Some(call(name, schema, arguments))
 }
 
