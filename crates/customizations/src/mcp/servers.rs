@@ -202,6 +202,7 @@ impl ToolServers {
     /// a word.
     pub fn start(&self, session: &Uri, server: &CustomizationId, spec: McpSpec) {
         let key = (session.clone(), server.clone());
+        self.shared.room(session).begin(server);
         let Begun {
             wished,
             over,
@@ -283,6 +284,17 @@ impl std::fmt::Debug for ToolServers {
 impl Shared {
     /// Tells the host something, unless all ends.
     pub(super) async fn tell(&self, session: &Uri, event: ToolEvent) {
+        let settled = match &event {
+            ToolEvent::Ready { server, .. }
+            | ToolEvent::AuthRequired { server, .. }
+            | ToolEvent::Failed { server, .. }
+            | ToolEvent::Stopped { server } => Some(server.clone()),
+            _ => None,
+        };
+        let room = self.lock().get(session).cloned();
+        if let Some((room, server)) = room.zip(settled) {
+            room.settle(&server);
+        }
         let told = self.events.send((session.clone(), event));
         match self.stopping.run_until_cancelled(told).await {
             Some(Ok(())) | None => {}
