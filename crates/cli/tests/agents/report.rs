@@ -32,8 +32,8 @@ pub(crate) fn write(entry: &Entry, tried: &[Tried]) {
     let (before, rest) = text.split_once(BEGIN).unwrap_or((&text, END));
     let (section, after) = rest.split_once(END).unwrap_or((rest, "\n"));
     let mut agents = read(section);
-    let before = agents.remove(&entry.id).unwrap_or_default();
-    agents.insert(entry.id.clone(), table(entry, tried, &before));
+    let known = agents.remove(&entry.id).unwrap_or_default();
+    agents.insert(entry.id.clone(), table(entry, tried, &known));
     let mut section = String::new();
     for id in names() {
         if let Some(table) = agents.get(&id) {

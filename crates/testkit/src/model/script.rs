@@ -119,7 +119,7 @@ pub(super) fn answer(request: &Request) -> Answer {
             Some(call) => Answer::Pieces(vec![call]),
             None => text("I have no tool that writes files."),
         },
-        "use" => match named(&request.tools, rest) {
+        "use" => match named(request, rest) {
             Some(call) => Answer::Pieces(vec![call]),
             None => text(&format!("I have no tool for this: {rest}")),
         },
@@ -223,8 +223,9 @@ fn write(tools: &[Tool], path: &str) -> Option<Piece> {
 }
 
 /// A call of the tool whose name ends so. Agents put the server of a tool before
-/// its name, and write other signs in it.
-fn named(tools: &[Tool], wanted: &str) -> Option<Piece> {
+/// its name, and write other signs in it. Some only tell the names of most tools,
+/// and have one that calls them.
+fn named(request: &Request, wanted: &str) -> Option<Piece> {
     let (name, arguments) = wanted.split_once(' ').unwrap_or((wanted, "{}"));
     let arguments: Map<String, Value> = serde_json::from_str(arguments).ok()?;
     let plain = |name: &str| {
@@ -232,12 +233,28 @@ fn named(tools: &[Tool], wanted: &str) -> Option<Piece> {
         name.chars().map(signs).collect::<String>()
     };
     let wanted = plain(name);
-    let mut objects = tools.iter().filter_map(|tool| match &tool.input {
+    let objects = request.tools.iter().filter_map(|tool| match &tool.input {
         Input::Object(schema) => Some((tool.name.as_str(), schema)),
         Input::Text => None,
     });
-    let (name, schema) = objects.find(|(name, _)| plain(name).ends_with(&wanted))?;
-    Some(call(name, schema, arguments))
+    let objects: Vec<_> = objects.collect();
+    let fits = |name: &str| plain(name).ends_with(&wanted);
+    if let Some((name, schema)) = objects.iter().find(|(name, _)| fits(name)) {
+        return Some(call(name, schema, arguments));
+    }
+    let told = request.heard.iter().filter_map(|heard| match heard {
+        Heard::User(text) => Some(text),
+        Heard::Model(_) | Heard::Tool(_) => None,
+    });
+    let in_name = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    let mut words = told.flat_map(|text| text.split(|c| !in_name(c)));
+    let deferred = words.find(|word| *word != name && fits(word))?;
+    let (caller, schema) = objects.iter().find(|(name, _)| *name == "tool_call")?;
+    let wrapped = Map::from_iter([
+        ("name".to_owned(), json!(deferred)),
+        ("arguments".to_owned(), Value::Object(arguments)),
+    ]);
+    Some(call(caller, schema, wrapped))
 }
 
 /// The tool whose name is one of these, or else has one of them in it; those
