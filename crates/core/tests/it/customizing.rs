@@ -6,7 +6,7 @@
 //!                  | commands NAME ..
 //!                  | prepared TURN {text?, instructions?} | refused TURN REASON
 //! tools SESSION ready ID | token ID {requirement} | failed ID WHY | stopped ID
-//!             | has NAME=SERVER ..
+//!             | has NAME=SERVER .. | sought
 //!             | called TICKET TOOL {input} | abandoned TICKET
 //!             | needs TOOL {requirement} | goes-on TOOL
 //!             | says SERVER METHOD {params} | answers CONNECTION REQUEST {..}
@@ -116,6 +116,7 @@ pub(crate) fn tool_event(line: &str) -> Input {
             error: ErrorInfo::new("failed", rest),
         },
         "stopped" => ToolEvent::Stopped { server },
+        "sought" => ToolEvent::Sought,
         "has" => ToolEvent::Tools {
             tools: [first]
                 .into_iter()
@@ -626,6 +627,34 @@ fn servers_start_with_a_turn_and_stop_when_told() {
                 tools: tools of clients []
                 c2: snapshot of s1 at 34
         "#]],
+    );
+}
+
+/// MCP-3: an agent that comes for tools may ask only once, so servers start then;
+/// not before it is known what is there, also after a restart.
+#[test]
+fn servers_start_when_an_agent_comes_for_tools() {
+    let m = r#"{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}"#;
+    check_customized(
+        &format!(
+            r#"
+        - c1 joins a
+        - c1 opens s1 {{"workingDirectories": ["file:///w"]}}
+        - c1 subscribe s1
+        tools s1 sought
+        customized s1 found [{m}]
+        tools s1 ready m
+        tools s1 sought
+        restart
+        - c2 joins b
+        - c2 subscribe s1
+        c2 says t1 go
+        customized s1 found [{m}]
+        customized s1 prepared t1
+        tools s1 ready m
+        "#
+        ),
+        expect![[""]],
     );
 }
 

@@ -32,10 +32,6 @@ use service::{Came, Counter};
 /// How long it may take until an agent has said who it is.
 const HELLO: Duration = Duration::from_secs(10);
 
-/// How long an agent that has come waits for servers that start. Many ask for
-/// tools only once, but give up after ten seconds.
-const SETTLED: Duration = Duration::from_secs(8);
-
 /// Longest first line, in bytes.
 const LONGEST_HELLO: u64 = 16 * 1024;
 
@@ -171,7 +167,7 @@ async fn attend(shared: &Arc<Shared>, address: &GatewayAddress, stream: UnixStre
     let gone = room.over.child_token();
     let came = Came {
         told: before,
-        until: Instant::now() + SETTLED,
+        until: Instant::now() + shared.config.settle_within,
     };
     let counter = Counter::new(
         Arc::clone(shared),

@@ -39,6 +39,9 @@ pub struct ToolServersConfig {
     pub start_within: Duration,
     /// How long a call waits for a token that it needs.
     pub token_within: Duration,
+    /// How long an agent that has just come waits for servers that start. Many
+    /// ask for tools only once, but give up after ten seconds.
+    pub settle_within: Duration,
 }
 
 impl Default for ToolServersConfig {
@@ -47,6 +50,7 @@ impl Default for ToolServersConfig {
             notes: None,
             start_within: Duration::from_secs(30),
             token_within: Duration::from_secs(5 * 60),
+            settle_within: Duration::from_secs(8),
         }
     }
 }
