@@ -654,7 +654,37 @@ fn servers_start_when_an_agent_comes_for_tools() {
         tools s1 ready m
         "#
         ),
-        expect![[""]],
+        expect![[r#"
+            tools s1 sought
+                nothing
+            customized s1 found [{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}]
+                c1: 3 s1 session/customizationsChanged {"customizations":[{"type":"mcpServer","id":"m","uri":"file:///c","name":"m","state":{"kind":"stopped"}}]}
+                c1: 4 s1 session/mcpServerStateChanged {"state":{"kind":"starting","blocking":true},"id":"m"}
+                tools: start m for a Turn
+                tools: tools of clients []
+            tools s1 ready m
+                c1: 5 shown session/customizationUpdated {"customization":{"type":"mcpServer","id":"m","uri":"file:///c","name":"m","state":{"kind":"starting","blocking":true}}}
+                c1: 6 shown session/mcpServerStateChanged {"state":{"kind":"ready"},"id":"m"}
+            tools s1 sought
+                tools: tools of clients []
+            restart
+                nothing
+            c2 says t1 go
+                c2: 9 s1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"s1.chat"}
+                c2: 10 s1 session/titleChanged {"title":"go"}
+                changes s1: mark before t1
+                customizations: prepare t1 "go" agent None
+            customized s1 found [{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}]
+                c2: 11 s1 session/customizationsChanged {"customizations":[{"type":"mcpServer","id":"m","uri":"file:///c","name":"m","state":{"kind":"stopped"}}]}
+            customized s1 prepared t1
+                c2: 12 s1 session/mcpServerStateChanged {"state":{"kind":"starting","blocking":true},"id":"m"}
+                tools: start m for a Turn
+            tools s1 ready m
+                c2: 13 shown session/customizationUpdated {"customization":{"type":"mcpServer","id":"m","uri":"file:///c","name":"m","state":{"kind":"starting","blocking":true}}}
+                c2: 14 shown session/mcpServerStateChanged {"state":{"kind":"ready"},"id":"m"}
+                agent s1: open
+                agent s1: prompt t1 "go"
+        "#]],
     );
 }
 
