@@ -49,7 +49,11 @@ impl Offer {
                 &format!("---\nname: wade\ndescription: {SKILL}\n---\nWade slowly.\n"),
             );
         }
-        let mut talk = Talk::begin(host, entry, place, &name).await?;
+        let tools = match self {
+            Offer::ClientTool => vec![tool()],
+            Offer::ServerTool | Offer::Instructions => Vec::new(),
+        };
+        let mut talk = Talk::begin_with(host, entry, place, &name, &tools).await?;
         let happened = match self {
             Offer::ServerTool => server_tool(&mut talk, "a grey heron").await,
             Offer::ClientTool => client_tool(&mut talk).await,
@@ -126,7 +130,11 @@ async fn server_tool(talk: &mut Talk, text: &str) -> Told<String> {
         "the call is shown as",
         &shown(call),
     )?;
-    expect(call["toolName"] == "echo", "the tool is", &shown(call))?;
+    // Some agents have a tool that calls others, and tell of that.
+    let name = match call["toolName"].as_str() {
+        Some("echo") => String::new(),
+        name => format!(" (called `{}`)", name.unwrap_or_default()),
+    };
     expect(call["success"] == true, "the call went", &shown(call))?;
     let output = match call["content"].to_string().contains(text) {
         true => "its result is shown",
@@ -134,19 +142,24 @@ async fn server_tool(talk: &mut Talk, text: &str) -> Told<String> {
     };
     let asked = asked(&turn);
     Ok(format!(
-        "{asked}, ran as the server's; {output}, and reached the model"
+        "{asked}, ran as the server's{name}; {output}, and reached the model"
     ))
+}
+
+/// A tool of the client.
+fn tool() -> Value {
+    let schema = json!({
+        "type": "object", "properties": {"pond": {"type": "string"}}, "required": ["pond"],
+    });
+    json!({
+        "name": "count_herons", "title": "Count herons",
+        "description": "Counts the herons of a pond", "inputSchema": schema,
+    })
 }
 
 /// The model calls a tool of the client, which carries it out.
 async fn client_tool(talk: &mut Talk) -> Told<String> {
     let client = "client-clienttool";
-    let schema =
-        json!({"type": "object", "properties": {"pond": {"type": "string"}}, "required": ["pond"]});
-    let tool = json!({"name": "count_herons", "title": "Count herons", "description": "Counts the herons of a pond", "inputSchema": schema});
-    let active = json!({"clientId": client, "displayName": "Heron editor", "tools": [tool], "customizations": []});
-    talk.dispatch_to_session(json!({"type": "session/activeClientSet", "activeClient": active}))
-        .await?;
     let turn = talk.say(r#"use: count_herons {"pond": "north"}"#).await?;
     let asked = carry_out(talk, &turn, client).await?;
     let turn = Turn {

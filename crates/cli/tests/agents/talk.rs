@@ -54,9 +54,21 @@ pub(crate) struct Turn {
 impl Talk {
     /// Begins a session of an agent in a folder of its own.
     pub(crate) async fn begin(host: &Host, entry: &Entry, place: &Path, name: &str) -> Told<Self> {
+        Talk::begin_with(host, entry, place, name, &[]).await
+    }
+
+    /// The same, with tools that the client carries out.
+    pub(crate) async fn begin_with(
+        host: &Host,
+        entry: &Entry,
+        place: &Path,
+        name: &str,
+        tools: &[Value],
+    ) -> Told<Self> {
         let folder = place.join("work").join(name);
         entry.make_folder(&folder);
-        let client = host.join(&format!("client-{name}")).await;
+        let client_id = format!("client-{name}");
+        let client = host.join(&client_id).await;
         let session = format!("ahp-session:/{}-{name}", mark(&entry.id));
         let mut params = json!({
             "channel": session, "provider": entry.id,
@@ -64,6 +76,12 @@ impl Talk {
         });
         if !entry.config.is_empty() {
             params["config"] = json!(entry.config);
+        }
+        if !tools.is_empty() {
+            params["activeClient"] = json!({
+                "clientId": client_id, "displayName": "Heron editor",
+                "tools": tools, "customizations": [],
+            });
         }
         let () = client
             .request("createSession", params)
@@ -168,18 +186,9 @@ impl Talk {
     }
 
     pub(crate) async fn dispatch(&mut self, action: Value) -> Told<()> {
-        self.dispatch_to(self.chat.clone(), action).await
-    }
-
-    /// Does something in the session, not in its chat.
-    pub(crate) async fn dispatch_to_session(&mut self, action: Value) -> Told<()> {
-        self.dispatch_to(self.session.clone(), action).await
-    }
-
-    async fn dispatch_to(&mut self, channel: String, action: Value) -> Told<()> {
         let action: StateAction = serde_json::from_value(action).unwrap();
         assert!(!matches!(action, StateAction::Unknown(_)));
-        let sent = self.client.dispatch(channel, action).await;
+        let sent = self.client.dispatch(self.chat.clone(), action).await;
         sent.map(drop).map_err(|error| format!("dispatch: {error}"))
     }
 
