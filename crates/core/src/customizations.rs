@@ -41,6 +41,10 @@ pub(crate) struct Customizing {
     pub(crate) server_tools: Vec<ServerTool>,
     /// Servers whose state is of this run of the host.
     pub(crate) servers: BTreeSet<CustomizationId>,
+    /// Whether what there is was found in this run of the host.
+    pub(crate) found: bool,
+    /// Whether an agent came for tools.
+    pub(crate) sought: bool,
     /// Servers that a person stopped: no turn starts them.
     pub(crate) halted: BTreeSet<CustomizationId>,
     /// What people turned on or off in the session.
@@ -166,13 +170,18 @@ impl Host {
             };
             self.originate(session, SessionAction::CustomizationsChanged(changed), out);
         }
+        if let Some(known) = self.customizing.get_mut(session) {
+            known.found = true;
+        }
         self.customizations_changed(session, out);
+        self.start_sought_servers(session, out);
     }
 
     fn updated(&mut self, session: &Uri, customization: Customization, out: &mut Effects) {
         let customization = self.as_decided(session, customization);
         self.publish(session, customization, out);
         self.customizations_changed(session, out);
+        self.start_sought_servers(session, out);
     }
 
     /// Shows a customization as it is now, unless it is shown so already.

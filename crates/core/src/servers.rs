@@ -1,7 +1,7 @@
 //! The servers of tools of sessions: when they run, and what is shown of it.
 //!
-//! A server starts with the first turn that could use it, or when a person
-//! says so; the turn waits for it (MCP-3). What it says and who may hear that
+//! A server starts when an agent comes for its tools, with the first turn that
+//! could use it, or when a person says so; turns wait for it (MCP-3). What it says and who may hear that
 //! is in `side_channel`, what agents call tools of clients for in `calls`.
 
 mod calls;
@@ -44,6 +44,7 @@ impl Host {
             return;
         }
         match event {
+            ToolEvent::Sought => self.tools_sought(session, out),
             ToolEvent::Ready { server, apps } => {
                 self.show_apps(session, &server, apps, out);
                 self.server_is(session, &server, McpServerState::Ready, out);
@@ -91,13 +92,35 @@ impl Host {
         }
     }
 
+    /// An agent came for tools. It hears of them when all that is there has been
+    /// found.
+    fn tools_sought(&mut self, session: &Uri, out: &mut Effects) {
+        if let Some(known) = self.customizing.get_mut(session) {
+            known.sought = true;
+            self.start_sought_servers(session, out);
+        }
+    }
+
+    /// Starts what an agent came for, once it is known what there is.
+    pub(crate) fn start_sought_servers(&mut self, session: &Uri, out: &mut Effects) {
+        let known = self.customizing.get(session);
+        if known.is_some_and(|known| known.sought && known.found) {
+            self.start_servers(session, out);
+            self.offer_to_gateway(session, out);
+        }
+    }
+
     /// Starts the servers that could be of use and were never started; the next
-    /// message waits for them.
+    /// message waits for them. What the host remembers of an earlier run may not
+    /// be there any more, so that it is there has to be known.
     pub(crate) fn start_servers(&mut self, session: &Uri, out: &mut Effects) {
         let (Some(state), Some(known)) = (self.session(session), self.customizing.get(session))
         else {
             return;
         };
+        if !known.found {
+            return;
+        }
         let idle = servers(state).filter(|found| found.is_on && is_stopped(found.server));
         let idle = idle.map(|found| found.server.base.id.clone());
         let idle: Vec<_> = idle.filter(|id| !known.halted.contains(id)).collect();

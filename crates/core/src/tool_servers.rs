@@ -129,6 +129,10 @@ pub struct ServerTool {
 /// What is told about the servers of a session.
 #[derive(Clone)]
 pub enum ToolEvent {
+    /// An agent came for the tools of the session. Many ask for them only once,
+    /// when they begin: the servers have to start now, and whoever serves the
+    /// agent hears of its clients' tools again when they do.
+    Sought,
     /// A server runs.
     Ready {
         /// The server.
@@ -216,6 +220,7 @@ pub enum ToolEvent {
 impl std::fmt::Debug for ToolEvent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            ToolEvent::Sought => "Sought",
             ToolEvent::Ready { .. } => "Ready",
             ToolEvent::AuthRequired { .. } => "AuthRequired",
             ToolEvent::Failed { .. } => "Failed",

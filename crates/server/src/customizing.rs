@@ -5,18 +5,22 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agenthost_agents::ToolRelay;
+use agenthost_agents::{Agents, ToolRelay};
 use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent, Prepared};
 use agenthost_core::tool_servers::{StartedBy, ToolErrand, ToolEvent};
 use agenthost_core::{Input, Token, TokenPlace};
 use agenthost_customizations::mcp::{
     GatewayAddress, ToolServers, ToolServersConfig, ToolServersError,
 };
-use agenthost_customizations::{Customizations, Settings, SpecError};
+use agenthost_customizations::{Customizations, Settings, SpecError, declared};
 use agenthost_protocol::common::ErrorInfo;
+use agenthost_protocol::ids::ProviderId;
+use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::Uri;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+
+use crate::config::ServerConfig;
 
 /// Errands that wait to be taken. They are taken at once; so if there are more,
 /// nobody takes any.
@@ -179,10 +183,40 @@ impl Customizing {
 }
 
 /// The agents that take notice of customizations.
-pub(crate) fn customizable(
-    config: &crate::ServerConfig,
-) -> Option<BTreeSet<agenthost_protocol::ids::ProviderId>> {
+pub(crate) fn customizable(config: &ServerConfig) -> Option<BTreeSet<ProviderId>> {
     config.customizations.as_ref()?;
     let agents = config.agents.iter().filter(|agent| agent.is_customizable());
     Some(agents.map(|agent| agent.info().provider).collect())
+}
+
+/// Whoever reads customizations, if that is wanted.
+pub(crate) fn start_customizing(
+    config: &ServerConfig,
+    notes: &Path,
+    inputs: &mpsc::Sender<Input>,
+) -> Result<Option<Customizing>, ToolServersError> {
+    let Some(customizations) = &config.customizations else {
+        return Ok(None);
+    };
+    let mut settings = customizations.settings.clone();
+    for agent in &config.agents {
+        let provider = agent.info().provider;
+        settings.native.entry(provider).or_insert(agent.reads());
+    }
+    let started = Customizing::start(settings, &config.data_directory, notes, inputs);
+    Ok(Some(started?))
+}
+
+/// What clients get to know of agents: also what their sessions will have
+/// (`AgentInfo.customizations`).
+pub(crate) fn infos(config: &ServerConfig, agents: &Agents) -> Vec<AgentInfo> {
+    let mut infos = agents.infos();
+    if let Some(customizations) = &config.customizations {
+        for info in &mut infos {
+            let packages = config.data_directory.join(PACKAGES);
+            let all = declared(&customizations.settings, &packages, &info.provider);
+            info.customizations = (!all.is_empty()).then_some(all);
+        }
+    }
+    infos
 }

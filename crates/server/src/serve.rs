@@ -10,11 +10,9 @@ use std::time::Duration;
 
 use agenthost_agents::Agents;
 use agenthost_core::{Config, Host, Input, SessionKey};
-use agenthost_customizations::declared;
 use agenthost_customizations::mcp::ToolServersError;
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::number::Millis;
-use agenthost_protocol::root::AgentInfo;
 use agenthost_store::{Store, StoreError};
 use agenthost_workspace::{Contents, Shell, uri_of};
 use axum::serve::ListenerExt;
@@ -28,7 +26,7 @@ use crate::accept;
 use crate::attend::Lobby;
 use crate::config::{RUNNING, ServerConfig};
 use crate::connection::Event;
-use crate::customizing::{Customizing, PACKAGES, customizable};
+use crate::customizing::{customizable, infos, start_customizing};
 use crate::deliveries::Deliveries;
 use crate::drive::Driver;
 use crate::gate::{self, Gate};
@@ -329,7 +327,7 @@ fn driver(
     };
     let inputs = to_agents.clone();
     let later = Later::new(inputs, Arc::clone(&contents), surveys, &notes, shell);
-    let customizing = customizing(config, &notes, &to_agents)?;
+    let customizing = start_customizing(config, &notes, &to_agents)?;
     let mut agents = Agents::new(to_agents);
     agents.put_aside_in(Arc::clone(&contents));
     let relay = config.customizations.as_ref();
@@ -399,38 +397,6 @@ fn driver(
         unsettled: false,
         appended: Vec::new(),
     })
-}
-
-/// Whoever reads customizations, if that is wanted.
-fn customizing(
-    config: &ServerConfig,
-    notes: &Path,
-    inputs: &mpsc::Sender<Input>,
-) -> Result<Option<Customizing>, ServeError> {
-    let Some(customizations) = &config.customizations else {
-        return Ok(None);
-    };
-    let mut settings = customizations.settings.clone();
-    for agent in &config.agents {
-        let provider = agent.info().provider;
-        settings.native.entry(provider).or_insert(agent.reads());
-    }
-    let started = Customizing::start(settings, &config.data_directory, notes, inputs);
-    Ok(Some(started?))
-}
-
-/// What clients get to know of agents: also what their sessions will have
-/// (`AgentInfo.customizations`).
-fn infos(config: &ServerConfig, agents: &Agents) -> Vec<AgentInfo> {
-    let mut infos = agents.infos();
-    if let Some(customizations) = &config.customizations {
-        for info in &mut infos {
-            let packages = config.data_directory.join(PACKAGES);
-            let all = declared(&customizations.settings, &packages, &info.provider);
-            info.customizations = (!all.is_empty()).then_some(all);
-        }
-    }
-    infos
 }
 
 /// A place to count from that no other run has used.

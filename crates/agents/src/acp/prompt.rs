@@ -80,13 +80,17 @@ pub(crate) fn blocks(
     blocks
 }
 
-/// What was said before, for an agent that was not there.
-pub(crate) fn recollection(chat: &Uri, told: &str, senses: Senses) -> ContentBlock {
+/// What was said before, for an agent that was not there. Some agents write an
+/// address in its place, and what follows right behind that, as one word: so
+/// there is something between.
+pub(crate) fn recollection(chat: &Uri, told: &str, senses: Senses) -> Vec<ContentBlock> {
     let told = format!(
         "{told}\n\n(This is what was said before, for you to know. The message that follows goes on from there.)"
     );
     let kind = Some("text/markdown");
-    words("What was said before", chat.as_str(), &told, kind, senses)
+    let recalled = words("What was said before", chat.as_str(), &told, kind, senses);
+    let between = matches!(recalled, ContentBlock::Resource(_)).then(|| text("\n\n"));
+    std::iter::once(recalled).chain(between).collect()
 }
 
 /// Some words.

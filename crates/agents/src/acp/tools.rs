@@ -398,5 +398,6 @@ fn output_text(output: &Value) -> Option<String> {
     ];
     let text = output.as_str();
     let text = text.or_else(|| keys.iter().find_map(|key| output.get(key)?.as_str()));
-    text.filter(|text| !text.is_empty()).map(str::to_owned)
+    let text = text.filter(|text| !text.is_empty()).map(str::to_owned);
+    text.or_else(|| hosted::result_text(output))
 }

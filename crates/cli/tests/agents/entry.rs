@@ -62,9 +62,20 @@ enum AsRoot {
     No,
 }
 
+/// A server of tools that agents are tried with.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ToolServer {
+    pub(crate) id: String,
+    pub(crate) packages: Vec<String>,
+    command: Vec<String>,
+}
+
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Table {
     agents: Vec<Entry>,
+    tool_server: ToolServer,
 }
 
 fn table() -> Table {
@@ -87,10 +98,31 @@ pub(crate) fn entries() -> Vec<Entry> {
     entries
 }
 
+/// An agent that is not in the table, and not installed: it needs no model.
+pub(crate) fn scripted(command: Vec<String>, env: &[(&str, &str)]) -> Entry {
+    let env = env.iter();
+    let env = env.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Entry {
+        id: "scripted".to_owned(),
+        packages: Vec::new(),
+        command,
+        env: env.collect(),
+        files: BTreeMap::new(),
+        config: serde_json::Map::new(),
+        as_root: AsRoot::default(),
+        commands: Commands::default(),
+    }
+}
+
 /// The names of all agents of the table, in its order.
 pub(crate) fn names() -> Vec<String> {
     let table = table();
     table.agents.into_iter().map(|entry| entry.id).collect()
+}
+
+/// The server of tools of the table.
+pub(crate) fn tool_server() -> ToolServer {
+    table().tool_server
 }
 
 /// Where agents are installed: in the target folder, so that they are kept.
@@ -99,41 +131,67 @@ fn cache() -> PathBuf {
     temporary.parent().unwrap().join("agents")
 }
 
-impl Entry {
-    fn modules(&self) -> PathBuf {
-        cache().join(&self.id).join("node_modules")
+/// Where the packages of an agent or a server are.
+fn modules(id: &str) -> PathBuf {
+    cache().join(id).join("node_modules")
+}
+
+/// Installs packages, unless they are there. Says what went wrong.
+pub(crate) fn install(id: &str, packages: &[String]) -> Result<(), String> {
+    let folder = cache().join(id);
+    let mark = folder.join("installed");
+    let wanted = packages.join(" ");
+    if std::fs::read_to_string(&mark).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    // What packages want to run when they are installed is not run.
+    let flags = [
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--no-package-lock",
+        "--loglevel=error",
+    ];
+    let npm = Command::new("npm")
+        .arg("install")
+        .args(flags)
+        .arg("--prefix")
+        .arg(&folder)
+        .args(packages)
+        .output();
+    let npm = npm.map_err(|error| format!("npm: {error}"))?;
+    if !npm.status.success() {
+        let complaint = String::from_utf8_lossy(&npm.stderr);
+        return Err(format!("npm: {}", complaint.trim()));
+    }
+    std::fs::write(mark, wanted).map_err(|error| error.to_string())
+}
+
+impl ToolServer {
+    /// What stands in the configuration of the host for it. Its processes are
+    /// marked like those of the agent that it is tried with.
+    pub(crate) fn set_up(&self, agent: &str) -> String {
+        let modules = modules(&self.id);
+        let fill = |word: &String| word.replace("{modules}", &modules.to_string_lossy());
+        let command: Vec<_> = self.command.iter().map(fill).collect();
+        let (id, program, mark) = (&self.id, &command[0], mark(agent));
+        let arguments = &command[1..];
+        format!(
+            "[[mcp_servers]]\nname = {id:?}\ncommand = {program:?}\nargs = {arguments:?}\n\
+             env = {{ {MARK} = {mark:?} }}\n"
+        )
     }
 
-    /// Installs it, unless it is there. Says what went wrong.
-    pub(crate) fn install(&self) -> Result<(), String> {
-        let folder = cache().join(&self.id);
-        let mark = folder.join("installed");
-        let wanted = self.packages.join(" ");
-        if std::fs::read_to_string(&mark).is_ok_and(|installed| installed == wanted) {
-            return Ok(());
-        }
-        std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-        // What packages want to run when they are installed is not run.
-        let flags = [
-            "--ignore-scripts",
-            "--no-audit",
-            "--no-fund",
-            "--no-package-lock",
-            "--loglevel=error",
-        ];
-        let npm = Command::new("npm")
-            .arg("install")
-            .args(flags)
-            .arg("--prefix")
-            .arg(&folder)
-            .args(&self.packages)
-            .output();
-        let npm = npm.map_err(|error| format!("npm: {error}"))?;
-        if !npm.status.success() {
-            let complaint = String::from_utf8_lossy(&npm.stderr);
-            return Err(format!("npm: {}", complaint.trim()));
-        }
-        std::fs::write(mark, wanted).map_err(|error| error.to_string())
+    /// Whether it was installed.
+    pub(crate) fn is_installed(&self) -> bool {
+        modules(&self.id).is_dir()
+    }
+}
+
+impl Entry {
+    fn modules(&self) -> PathBuf {
+        modules(&self.id)
     }
 
     /// Whether it was installed.
@@ -144,6 +202,27 @@ impl Entry {
     /// Whether it needs another user than this one.
     fn changes_user(&self) -> bool {
         self.as_root == AsRoot::No && nix::unistd::Uid::effective().is_root()
+    }
+
+    /// What comes before a command so that it runs for the agent's user.
+    pub(crate) fn as_its_user(&self) -> Vec<String> {
+        if !self.changes_user() {
+            return Vec::new();
+        }
+        let user = format!("--reuid={NOBODY}");
+        let group = format!("--regid={NOBODY}");
+        let prefix = ["setpriv", &user, &group, "--clear-groups", "--"];
+        prefix.map(str::to_owned).to_vec()
+    }
+
+    /// Gives a folder and all that is in it to the agent's user.
+    pub(crate) fn hand_over(&self, folder: &Path) {
+        if self.changes_user() {
+            let owner = format!("{NOBODY}:{NOBODY}");
+            let mut chown = Command::new("chown");
+            let given = chown.arg("-R").arg(owner).arg(folder).status();
+            assert!(given.unwrap().success(), "chown");
+        }
     }
 
     /// Makes a folder that the agent can work in.
@@ -174,13 +253,7 @@ impl Entry {
                 chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
             }
         }
-        let mut command: Vec<_> = self.command.iter().map(|word| fill(word)).collect();
-        if self.changes_user() {
-            let user = format!("--reuid={NOBODY}");
-            let group = format!("--regid={NOBODY}");
-            let prefix = ["setpriv", &user, &group, "--clear-groups", "--"];
-            command.splice(..0, prefix.map(str::to_owned));
-        }
+        let command: Vec<_> = self.command.iter().map(|word| fill(word)).collect();
         let mut env: BTreeMap<_, _> = self.env.clone();
         env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
         env.insert(MARK.to_owned(), mark(&self.id));

@@ -9,18 +9,21 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::entry::{MARK, mark};
+use crate::entry::{Entry, MARK, mark};
 
 /// A host that runs. Dropped, it is killed.
 pub(crate) struct Host {
     child: Child,
     url: String,
     directory: PathBuf,
+    entry: Entry,
 }
 
 impl Host {
-    /// Starts a host on a directory, which has its configuration.
-    pub(crate) async fn start(directory: &Path) -> Self {
+    /// Starts a host on a directory, which has its configuration. The user's
+    /// home is that of the agent, and the user is the one that it works for:
+    /// nothing of whoever runs this gets into it.
+    pub(crate) async fn start(directory: &Path, entry: &Entry) -> Self {
         let ready_file = directory.join("ready.json");
         // What is left of the last host must not be taken for this one's.
         drop(std::fs::remove_file(&ready_file));
@@ -29,7 +32,12 @@ impl Host {
             .append(true)
             .open(directory.join("host.log"))
             .unwrap();
-        let child = Command::new(program())
+        let mut words = entry.as_its_user();
+        words.push(program().to_string_lossy().into_owned());
+        let child = Command::new(&words[0])
+            .args(&words[1..])
+            .env("HOME", directory.join("home"))
+            .env_remove("XDG_CONFIG_HOME")
             .args(["serve", "--verbose", "--config"])
             .arg(directory.join("config.toml"))
             .arg("--data-dir")
@@ -47,6 +55,7 @@ impl Host {
             child,
             url: String::new(),
             directory: directory.to_owned(),
+            entry: entry.clone(),
         };
         for _ in 0..2_000 {
             if let Ok(text) = std::fs::read_to_string(&ready_file) {
@@ -72,9 +81,11 @@ impl Host {
         client
     }
 
-    /// SIGKILL: no farewell, no flush. Says where it was.
-    pub(crate) fn kill(self) -> PathBuf {
-        self.directory.clone()
+    /// SIGKILL: no farewell, no flush. Then another one, where it was.
+    pub(crate) async fn killed(self) -> Self {
+        let (directory, entry) = (self.directory.clone(), self.entry.clone());
+        drop(self);
+        Host::start(&directory, &entry).await
     }
 
     /// Stops it as a person does, and waits for its end.
@@ -110,16 +121,24 @@ fn program() -> PathBuf {
     named.unwrap_or_else(|| env!("CARGO_BIN_EXE_agenthost").into())
 }
 
-/// The processes of an agent that run, with what they are.
+/// What the way from an agent to the tools of the host knows its session by.
+/// Most agents give servers of tools nothing else of their own environment.
+const RELAYED: &str = "AGENTHOST_TOOLS_SESSION";
+
+/// The processes of an agent that run, with what they are; and those of the
+/// tools that it uses.
 pub(crate) fn processes(id: &str) -> Vec<(u32, String)> {
     let wanted = format!("{MARK}={}", mark(id));
+    let relayed = format!("{RELAYED}=ahp-session:/{}-", mark(id));
     let folders = std::fs::read_dir("/proc").unwrap();
     let folders = folders.filter_map(|folder| folder.ok());
     let found = folders.filter_map(|folder| {
         let number: u32 = folder.file_name().to_str()?.parse().ok()?;
         let environment = std::fs::read(folder.path().join("environ")).ok()?;
         let mut variables = environment.split(|byte| *byte == 0);
-        variables.find(|variable| *variable == wanted.as_bytes())?;
+        variables.find(|variable| {
+            *variable == wanted.as_bytes() || variable.starts_with(relayed.as_bytes())
+        })?;
         let command = std::fs::read(folder.path().join("cmdline")).ok()?;
         let command = String::from_utf8_lossy(&command).replace('\0', " ");
         // What has ended and was not waited for has no words any more.

@@ -20,8 +20,7 @@ pub(crate) async fn killed(host: Host, entry: &Entry, place: &Path) -> (Host, To
     };
     let talk = talk.await;
     let before = processes(&entry.id);
-    let directory = host.kill();
-    let host = Host::start(&directory).await;
+    let host = host.killed().await;
     let happened = match talk {
         Ok((talk, cut)) => resumed(talk, &cut, &host, entry, &before).await,
         Err(error) => Err(error),

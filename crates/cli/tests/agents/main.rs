@@ -15,17 +15,20 @@
 mod entry;
 mod host;
 mod killed;
+mod offered;
 mod report;
+mod scripted;
 mod talk;
 mod tries;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use agenthost_testkit::model::FakeModel;
 
-use entry::{Entry, entries};
+use entry::{Entry, entries, install, tool_server};
 use host::{Host, gone, processes};
 use killed::killed;
+use offered::{OFFERED, killed_with_tools};
 use report::Tried;
 use tries::TRIES;
 
@@ -33,9 +36,12 @@ use tries::TRIES;
 #[test]
 #[ignore = "installs programs; `./test --agents` does"]
 fn agents_are_installed() {
-    for entry in entries() {
-        eprintln!("install {}", entry.packages.join(" "));
-        if let Err(error) = entry.install() {
+    let server = tool_server();
+    let agents = entries().into_iter();
+    let agents = agents.map(|entry| (entry.id, entry.packages));
+    for (id, packages) in agents.chain([(server.id, server.packages)]) {
+        eprintln!("install {}", packages.join(" "));
+        if let Err(error) = install(&id, &packages) {
             eprintln!("  {error}");
         }
     }
@@ -44,6 +50,19 @@ fn agents_are_installed() {
 #[tokio::test]
 #[ignore = "needs agents and no network; `./test --agents` has them"]
 async fn agents_do_what_they_should() {
+    each(attempt).await;
+}
+
+/// Tools of a server and of a client, rules and skills.
+#[tokio::test]
+#[ignore = "needs agents and no network; `./test --agents` has them"]
+async fn agents_use_what_the_host_offers() {
+    assert!(tool_server().is_installed(), "the server is not installed");
+    each(attempt_offered).await;
+}
+
+/// Tries each agent, and writes down what happened.
+async fn each(attempt: impl AsyncFn(&Entry) -> Vec<Tried>) {
     assert_alone();
     let mut failed = Vec::new();
     for entry in entries() {
@@ -64,10 +83,16 @@ async fn agents_do_what_they_should() {
     );
 }
 
-/// Tries everything with one agent.
-async fn attempt(entry: &Entry) -> Vec<Tried> {
+/// Where an agent is tried: with a model, and a host that has a configuration.
+struct Stage {
+    place: PathBuf,
+    _model: FakeModel,
+    host: Host,
+}
+
+async fn stage(name: &str, entry: &Entry, more: &str) -> Stage {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join("tried")
+        .join(name)
         .join(&entry.id);
     // What an earlier run left is of no use to this one.
     drop(std::fs::remove_dir_all(&place));
@@ -82,8 +107,23 @@ async fn attempt(entry: &Entry) -> Vec<Tried> {
         .await
         .unwrap();
     let config = entry.set_up(&place.join("home"), &model.url());
-    std::fs::write(place.join("config.toml"), config).unwrap();
-    let host = Host::start(&place).await;
+    std::fs::write(place.join("config.toml"), config + more).unwrap();
+    entry.hand_over(&place);
+    let host = Host::start(&place, entry).await;
+    Stage {
+        place,
+        _model: model,
+        host,
+    }
+}
+
+/// Tries what any host does with one agent.
+async fn attempt(entry: &Entry) -> Vec<Tried> {
+    let Stage {
+        place,
+        _model,
+        host,
+    } = stage("tried", entry, "").await;
     let mut tried = Vec::new();
     for one in TRIES {
         let happened = one.run(&host, entry, &place).await;
@@ -95,16 +135,46 @@ async fn attempt(entry: &Entry) -> Vec<Tried> {
         "host killed (`kill -9`) in the middle of a turn",
         happened,
     );
-    let running = processes(&entry.id);
-    let stopped = host.stop().await;
-    let left = gone(&entry.id, &running).await;
-    let ended = match (stopped, left.is_empty()) {
-        (Err(error), _) => Err(error),
-        (Ok(()), true) => Ok("no process of it is left".to_owned()),
-        (Ok(()), false) => Err(format!("still runs: {}", left.join(", "))),
-    };
-    note(&mut tried, "host stopped", ended);
+    note(&mut tried, "host stopped", ended(host, entry).await);
     tried
+}
+
+/// Tries what the host offers to one agent.
+async fn attempt_offered(entry: &Entry) -> Vec<Tried> {
+    let server = tool_server().set_up(&entry.id);
+    let Stage {
+        place,
+        _model,
+        host,
+    } = stage("offered", entry, &server).await;
+    let mut tried = Vec::new();
+    for one in OFFERED {
+        let happened = one.run(&host, entry, &place).await;
+        note(&mut tried, one.name(), happened);
+    }
+    let (host, happened) = killed_with_tools(host, entry, &place).await;
+    note(
+        &mut tried,
+        "host killed (`kill -9`) between two turns with tools",
+        happened,
+    );
+    note(
+        &mut tried,
+        "host stopped, with tools",
+        ended(host, entry).await,
+    );
+    tried
+}
+
+/// Stops the host, and looks for what it left.
+async fn ended(host: Host, entry: &Entry) -> Result<String, String> {
+    let running = processes(&entry.id);
+    host.stop().await?;
+    let left = gone(&entry.id, &running).await;
+    match left.is_empty() {
+        true => Ok("no process of it is left".to_owned()),
+        false => Err(format!("still runs: {}", left.join(", "))),
+    }
 }
 
 fn note(tried: &mut Vec<Tried>, what: &'static str, happened: Result<String, String>) {

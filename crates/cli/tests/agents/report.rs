@@ -9,6 +9,9 @@ use crate::talk::Told;
 const BEGIN: &str = "<!-- tried: begin; written by `./test --agents` -->";
 const END: &str = "<!-- tried: end -->";
 
+/// What stands there if something is not as it should be.
+const WRONG: &str = "**no**";
+
 /// What happened when something was tried.
 pub(crate) struct Tried {
     pub(crate) what: &'static str,
@@ -29,7 +32,8 @@ pub(crate) fn write(entry: &Entry, tried: &[Tried]) {
     let (before, rest) = text.split_once(BEGIN).unwrap_or((&text, END));
     let (section, after) = rest.split_once(END).unwrap_or((rest, "\n"));
     let mut agents = read(section);
-    agents.insert(entry.id.clone(), table(entry, tried));
+    let known = agents.remove(&entry.id).unwrap_or_default();
+    agents.insert(entry.id.clone(), table(entry, tried, &known));
     let mut section = String::new();
     for id in names() {
         if let Some(table) = agents.get(&id) {
@@ -49,25 +53,40 @@ fn read(section: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn table(entry: &Entry, tried: &[Tried]) -> String {
+/// What was tried just now, in the place of what is said of the same; the rest
+/// stays as it was.
+fn table(entry: &Entry, tried: &[Tried], before: &str) -> String {
     let packages: Vec<_> = entry
         .packages
         .iter()
         .map(|name| format!("`{name}`"))
         .collect();
     let packages = packages.join(", ");
-    let well = tried.iter().filter(|tried| tried.happened.is_ok()).count();
-    let all = tried.len();
-    let mut table = format!("{packages}: {well} of {all}.\n\n");
-    table.push_str("| tried | as it should be | what happened |\n|---|---|---|\n");
+    let row = |line: &str| Some((line.split(" | ").next()?.to_owned(), line.to_owned()));
+    let lines = before.lines().filter(|line| line.starts_with("| "));
+    let mut rows: Vec<_> = lines.skip(1).filter_map(row).collect();
     for tried in tried {
         let (verdict, words) = match &tried.happened {
             Ok(words) => ("yes", words),
-            Err(words) => ("**no**", words),
+            Err(words) => (WRONG, words),
         };
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
         let words = words.replace('|', "\\|").replace('<', "&lt;");
-        table.push_str(&format!("| {} | {verdict} | {words} |\n", tried.what));
+        let name = format!("| {}", tried.what);
+        let line = format!("{name} | {verdict} | {words} |");
+        match rows.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known = line,
+            None => rows.push((name, line)),
+        }
+    }
+    let wrong = format!(" | {WRONG} | ");
+    let well = rows.iter().filter(|(_, line)| !line.contains(&wrong));
+    let (well, all) = (well.count(), rows.len());
+    let mut table = format!("{packages}: {well} of {all}.\n\n");
+    table.push_str("| tried | as it should be | what happened |\n|---|---|---|\n");
+    for (_, line) in rows {
+        table.push_str(&line);
+        table.push('\n');
     }
     table
 }

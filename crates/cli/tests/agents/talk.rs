@@ -9,7 +9,7 @@ use ahp_types::actions::StateAction;
 use ahp_types::state::{ChatState, SnapshotState};
 use serde_json::{Value, json};
 
-use crate::entry::{Commands, Entry};
+use crate::entry::{Commands, Entry, mark};
 use crate::host::Host;
 
 /// How long an agent may be silent before that is what happened.
@@ -54,16 +54,34 @@ pub(crate) struct Turn {
 impl Talk {
     /// Begins a session of an agent in a folder of its own.
     pub(crate) async fn begin(host: &Host, entry: &Entry, place: &Path, name: &str) -> Told<Self> {
+        Talk::begin_with(host, entry, place, name, &[]).await
+    }
+
+    /// The same, with tools that the client carries out.
+    pub(crate) async fn begin_with(
+        host: &Host,
+        entry: &Entry,
+        place: &Path,
+        name: &str,
+        tools: &[Value],
+    ) -> Told<Self> {
         let folder = place.join("work").join(name);
         entry.make_folder(&folder);
-        let client = host.join(&format!("client-{name}")).await;
-        let session = format!("ahp-session:/{}-{name}", entry.id);
+        let client_id = format!("client-{name}");
+        let client = host.join(&client_id).await;
+        let session = format!("ahp-session:/{}-{name}", mark(&entry.id));
         let mut params = json!({
             "channel": session, "provider": entry.id,
             "workingDirectories": [format!("file://{}", folder.display())],
         });
         if !entry.config.is_empty() {
             params["config"] = json!(entry.config);
+        }
+        if !tools.is_empty() {
+            params["activeClient"] = json!({
+                "clientId": client_id, "displayName": "Heron editor",
+                "tools": tools, "customizations": [],
+            });
         }
         let () = client
             .request("createSession", params)
@@ -174,6 +192,16 @@ impl Talk {
         sent.map(drop).map_err(|error| format!("dispatch: {error}"))
     }
 
+    /// The session as it is.
+    pub(crate) async fn session_state(&self) -> Told<Value> {
+        let subscribed = self.client.subscribe(self.session.clone()).await;
+        let (result, _) = subscribed.map_err(|error| format!("subscribe: {error}"))?;
+        match result.snapshot.map(|snapshot| snapshot.state) {
+            Some(SnapshotState::Session(state)) => Ok(json!(state)),
+            _ => Err("the session has no state".to_owned()),
+        }
+    }
+
     /// A turn as the official reducers made it, once it is sure that the host
     /// has the same.
     pub(crate) async fn checked(&mut self, id: &str) -> Told<Value> {
@@ -205,7 +233,8 @@ impl Talk {
         disposed.map_err(|error| format!("disposeSession: {error}"))
     }
 
-    async fn decide(&mut self, asked: &Value, decide: Decide) -> Told<()> {
+    /// Answers a question for permission.
+    pub(crate) async fn decide(&mut self, asked: &Value, decide: Decide) -> Told<()> {
         let (approved, kind) = match decide {
             Decide::Approve => (true, "approve"),
             Decide::Deny => (false, "deny"),
@@ -227,7 +256,8 @@ impl Talk {
         self.dispatch(answer).await
     }
 
-    async fn next(&mut self) -> Told<Value> {
+    /// Waits for the next action.
+    pub(crate) async fn next(&mut self) -> Told<Value> {
         let next = tokio::time::timeout(self.patience, self.actions.recv()).await;
         let next = next.map_err(|_| format!("nothing for {} s", self.patience.as_secs()))?;
         let Some(SubscriptionEvent::Action(envelope)) = next else {

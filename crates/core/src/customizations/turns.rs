@@ -74,6 +74,10 @@ impl Host {
         match outcome {
             Ok(prepared) => {
                 reading.preparing = Preparing::Done(prepared);
+                // By now all is found that there is to start.
+                if let Some(session) = self.owner(chat).cloned() {
+                    self.start_servers(&session, out);
+                }
                 self.prompt_if_read(chat, out);
             }
             Err(reason) => {

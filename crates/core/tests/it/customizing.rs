@@ -6,7 +6,7 @@
 //!                  | commands NAME ..
 //!                  | prepared TURN {text?, instructions?} | refused TURN REASON
 //! tools SESSION ready ID | token ID {requirement} | failed ID WHY | stopped ID
-//!             | has NAME=SERVER ..
+//!             | has NAME=SERVER .. | sought
 //!             | called TICKET TOOL {input} | abandoned TICKET
 //!             | needs TOOL {requirement} | goes-on TOOL
 //!             | says SERVER METHOD {params} | answers CONNECTION REQUEST {..}
@@ -116,6 +116,7 @@ pub(crate) fn tool_event(line: &str) -> Input {
             error: ErrorInfo::new("failed", rest),
         },
         "stopped" => ToolEvent::Stopped { server },
+        "sought" => ToolEvent::Sought,
         "has" => ToolEvent::Tools {
             tools: [first]
                 .into_iter()
@@ -625,6 +626,64 @@ fn servers_start_with_a_turn_and_stop_when_told() {
                 customizations: follow [file:///w] for shell
                 tools: tools of clients []
                 c2: snapshot of s1 at 34
+        "#]],
+    );
+}
+
+/// MCP-3: an agent that comes for tools may ask only once, so servers start then;
+/// not before it is known what is there, also after a restart.
+#[test]
+fn servers_start_when_an_agent_comes_for_tools() {
+    let m = r#"{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}"#;
+    check_customized(
+        &format!(
+            r#"
+        - c1 joins a
+        - c1 opens s1 {{"workingDirectories": ["file:///w"]}}
+        - c1 subscribe s1
+        tools s1 sought
+        customized s1 found [{m}]
+        tools s1 ready m
+        tools s1 sought
+        restart
+        - c2 joins b
+        - c2 subscribe s1
+        c2 says t1 go
+        customized s1 found [{m}]
+        customized s1 prepared t1
+        tools s1 ready m
+        "#
+        ),
+        expect![[r#"
+            tools s1 sought
+                nothing
+            customized s1 found [{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}]
+                c1: 3 s1 session/customizationsChanged {"customizations":[{"type":"mcpServer","id":"m","uri":"file:///c","name":"m","state":{"kind":"stopped"}}]}
+                c1: 4 s1 session/mcpServerStateChanged {"state":{"kind":"starting","blocking":true},"id":"m"}
+                tools: start m for a Turn
+                tools: tools of clients []
+            tools s1 ready m
+                c1: 5 shown session/customizationUpdated {"customization":{"type":"mcpServer","id":"m","uri":"file:///c","name":"m","state":{"kind":"starting","blocking":true}}}
+                c1: 6 shown session/mcpServerStateChanged {"state":{"kind":"ready"},"id":"m"}
+            tools s1 sought
+                tools: tools of clients []
+            restart
+                nothing
+            c2 says t1 go
+                c2: 9 s1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"s1.chat"}
+                c2: 10 s1 session/titleChanged {"title":"go"}
+                changes s1: mark before t1
+                customizations: prepare t1 "go" agent None
+            customized s1 found [{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}]
+                c2: 11 s1 session/customizationsChanged {"customizations":[{"type":"mcpServer","id":"m","uri":"file:///c","name":"m","state":{"kind":"stopped"}}]}
+            customized s1 prepared t1
+                c2: 12 s1 session/mcpServerStateChanged {"state":{"kind":"starting","blocking":true},"id":"m"}
+                tools: start m for a Turn
+            tools s1 ready m
+                c2: 13 shown session/customizationUpdated {"customization":{"type":"mcpServer","id":"m","uri":"file:///c","name":"m","state":{"kind":"starting","blocking":true}}}
+                c2: 14 shown session/mcpServerStateChanged {"state":{"kind":"ready"},"id":"m"}
+                agent s1: open
+                agent s1: prompt t1 "go"
         "#]],
     );
 }

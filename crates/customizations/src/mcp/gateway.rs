@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agenthost_core::tool_servers::ToolEvent;
 use agenthost_protocol::uri::Uri;
 use rmcp::service::serve_server_with_ct;
 use sha2::{Digest, Sha256};
@@ -21,11 +22,12 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use super::lines::{Ending, Lines};
 use super::relay::{CHAT, Hello, SECRET, SESSION, SOCKET};
 use super::servers::Shared;
-use service::Counter;
+use service::{Came, Counter};
 
 /// How long it may take until an agent has said who it is.
 const HELLO: Duration = Duration::from_secs(10);
@@ -159,9 +161,21 @@ async fn attend(shared: &Arc<Shared>, address: &GatewayAddress, stream: UnixStre
         return;
     };
     let room = shared.room(&session);
+    let before = room.times_told();
+    shared.tell(&session, ToolEvent::Sought).await;
     // Cancelled when the agent closes its end, or the session is over.
     let gone = room.over.child_token();
-    let counter = Counter::new(Arc::clone(shared), Arc::clone(&room), chat, gone.clone());
+    let came = Came {
+        told: before,
+        until: Instant::now() + shared.config.settle_within,
+    };
+    let counter = Counter::new(
+        Arc::clone(shared),
+        Arc::clone(&room),
+        chat,
+        came,
+        gone.clone(),
+    );
     let ending = Ending::with(gone.clone());
     let lines = Lines::new(reader, writer, ending);
     let mut told = room.told();

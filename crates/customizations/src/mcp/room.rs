@@ -1,6 +1,6 @@
 //! What a session has: servers that run, tools, calls that wait.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agenthost_core::agent::ClientTool;
@@ -28,8 +28,20 @@ pub(super) struct Room {
     version: watch::Sender<u64>,
     /// The last of them that the host has heard of.
     told: watch::Sender<u64>,
+    /// Whether all is there that will be soon.
+    settling: watch::Sender<Settling>,
     /// Cancelled when the session is over.
     pub(super) over: CancellationToken,
+}
+
+/// What an agent that comes for tools has to wait for.
+#[derive(Default)]
+struct Settling {
+    /// How often the host has told what clients offer. It does so after it has
+    /// had servers started.
+    told: u64,
+    /// Servers that start.
+    starting: BTreeSet<CustomizationId>,
 }
 
 #[derive(Default)]
@@ -92,8 +104,37 @@ impl Room {
             state: Mutex::default(),
             version: watch::Sender::new(0),
             told: watch::Sender::new(0),
+            settling: watch::Sender::default(),
             over,
         }
+    }
+
+    /// A server starts.
+    pub(super) fn begin(&self, server: &CustomizationId) {
+        self.settling.send_modify(|settling| {
+            settling.starting.insert(server.clone());
+        });
+    }
+
+    /// A server runs, or will not for now.
+    pub(super) fn settle(&self, server: &CustomizationId) {
+        self.settling
+            .send_if_modified(|settling| settling.starting.remove(server));
+    }
+
+    /// How often the host has told what clients offer.
+    pub(super) fn times_told(&self) -> u64 {
+        self.settling.borrow().told
+    }
+
+    /// Waits until the host has told again what clients offer, and no server
+    /// starts any more.
+    pub(super) async fn settled(&self, since: u64) {
+        let mut settling = self.settling.subscribe();
+        let settled =
+            settling.wait_for(|settling| settling.told > since && settling.starting.is_empty());
+        // The sender lives as long as this does.
+        drop(settled.await);
     }
 
     /// A server runs, or has other tools now.
@@ -117,7 +158,12 @@ impl Room {
         if state.client_tools != tools {
             state.client_tools = tools;
             self.changed(state);
+        } else {
+            drop(state);
         }
+        self.settling.send_modify(|settling| {
+            settling.told = settling.told.saturating_add(1);
+        });
     }
 
     /// All tools that agents can call.

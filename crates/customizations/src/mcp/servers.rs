@@ -39,6 +39,9 @@ pub struct ToolServersConfig {
     pub start_within: Duration,
     /// How long a call waits for a token that it needs.
     pub token_within: Duration,
+    /// How long an agent that has just come waits for servers that start. Many
+    /// ask for tools only once, but give up after ten seconds.
+    pub settle_within: Duration,
 }
 
 impl Default for ToolServersConfig {
@@ -47,6 +50,7 @@ impl Default for ToolServersConfig {
             notes: None,
             start_within: Duration::from_secs(30),
             token_within: Duration::from_secs(5 * 60),
+            settle_within: Duration::from_secs(8),
         }
     }
 }
@@ -202,6 +206,7 @@ impl ToolServers {
     /// a word.
     pub fn start(&self, session: &Uri, server: &CustomizationId, spec: McpSpec) {
         let key = (session.clone(), server.clone());
+        self.shared.room(session).begin(server);
         let Begun {
             wished,
             over,
@@ -283,6 +288,17 @@ impl std::fmt::Debug for ToolServers {
 impl Shared {
     /// Tells the host something, unless all ends.
     pub(super) async fn tell(&self, session: &Uri, event: ToolEvent) {
+        let settled = match &event {
+            ToolEvent::Ready { server, .. }
+            | ToolEvent::AuthRequired { server, .. }
+            | ToolEvent::Failed { server, .. }
+            | ToolEvent::Stopped { server } => Some(server.clone()),
+            _ => None,
+        };
+        let room = self.lock().get(session).cloned();
+        if let Some((room, server)) = room.zip(settled) {
+            room.settle(&server);
+        }
         let told = self.events.send((session.clone(), event));
         match self.stopping.run_until_cancelled(told).await {
             Some(Ok(())) | None => {}

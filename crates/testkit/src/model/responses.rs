@@ -5,6 +5,10 @@ use serde_json::{Value, json};
 use super::script::{Heard, Input, Piece, Request, Tool};
 use super::{NAME, READ, WRITTEN, items, named, text_of, unique, word};
 
+/// What stands between the name of a group of tools and that of a tool in it:
+/// nothing that is in either.
+const INSIDE: char = '/';
+
 /// What is asked.
 pub(super) fn read(body: &Value) -> Request {
     let heard = items(body, "input").filter_map(|item| {
@@ -18,21 +22,34 @@ pub(super) fn read(body: &Value) -> Request {
             _ => None,
         }
     });
-    let tools = items(body, "tools").filter_map(|tool| {
-        let input = match word(tool, "type") {
-            "function" => Input::Object(tool.get("parameters").cloned().unwrap_or_default()),
-            "custom" => Input::Text,
-            _ => return None,
-        };
-        Some(Tool {
-            name: word(tool, "name").to_owned(),
-            input,
-        })
+    let tools = items(body, "tools").flat_map(|tool| match word(tool, "type") {
+        "namespace" => {
+            let space = word(tool, "name");
+            let inside = items(tool, "tools").filter_map(read_tool);
+            let inside = inside.map(|tool| Tool {
+                name: format!("{space}{INSIDE}{}", tool.name),
+                ..tool
+            });
+            inside.collect::<Vec<_>>()
+        }
+        _ => read_tool(tool).into_iter().collect(),
     });
     Request {
         heard: heard.collect(),
         tools: tools.collect(),
     }
+}
+
+fn read_tool(tool: &Value) -> Option<Tool> {
+    let input = match word(tool, "type") {
+        "function" => Input::Object(tool.get("parameters").cloned().unwrap_or_default()),
+        "custom" => Input::Text,
+        _ => return None,
+    };
+    Some(Tool {
+        name: word(tool, "name").to_owned(),
+        input,
+    })
 }
 
 /// An answer, as a stream.
@@ -115,10 +132,20 @@ fn item(piece: &Piece) -> Value {
             "type": "reasoning", "id": unique("reasoning-"), "encrypted_content": null,
             "summary": [{"type": "summary_text", "text": text}],
         }),
-        Piece::Call(name, arguments) => json!({
-            "type": "function_call", "id": unique("item-"), "call_id": unique("call_"),
-            "name": name, "arguments": arguments.to_string(), "status": "completed",
-        }),
+        Piece::Call(name, arguments) => {
+            let (space, name) = match name.split_once(INSIDE) {
+                Some((space, name)) => (Some(space), name),
+                None => (None, name.as_str()),
+            };
+            let mut call = json!({
+                "type": "function_call", "id": unique("item-"), "call_id": unique("call_"),
+                "name": name, "arguments": arguments.to_string(), "status": "completed",
+            });
+            if let (Some(space), Some(call)) = (space, call.as_object_mut()) {
+                call.insert("namespace".to_owned(), json!(space));
+            }
+            call
+        }
         Piece::TextCall(name, text) => json!({
             "type": "custom_tool_call", "id": unique("item-"), "call_id": unique("call_"),
             "name": name, "input": text, "status": "completed",

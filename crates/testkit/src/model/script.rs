@@ -6,6 +6,7 @@
 //! run: COMMAND   calls the tool that runs commands
 //! ask: COMMAND   the same, and wants to be let out of where commands are locked up
 //! write: PATH    calls the tool that writes files, or patches them
+//! use: NAME {}   calls a tool with these arguments, whatever its agent puts before the name
 //! slow: N        counts its ticks up to N, ten of them a second
 //! fail: STATUS   fails the call
 //! recall: WORD   says whether it was told the word before
@@ -118,6 +119,10 @@ pub(super) fn answer(request: &Request) -> Answer {
             Some(call) => Answer::Pieces(vec![call]),
             None => text("I have no tool that writes files."),
         },
+        "use" => match named(request, rest) {
+            Some(call) => Answer::Pieces(vec![call]),
+            None => text(&format!("I have no tool for this: {rest}")),
+        },
         "slow" => {
             let times: u32 = rest.parse().unwrap_or(10);
             let ticks = (1..=times).map(|n| Piece::Text(format!("tick {n} ")));
@@ -131,7 +136,7 @@ pub(super) fn answer(request: &Request) -> Answer {
 /// The last line that is an order.
 fn order(text: &str) -> Option<(&str, &str)> {
     const VERBS: &[&str] = &[
-        "say", "think", "run", "ask", "write", "slow", "fail", "recall",
+        "say", "think", "run", "ask", "write", "use", "slow", "fail", "recall",
     ];
     let lines = text.lines().rev();
     let mut orders = lines.filter_map(|line| {
@@ -215,6 +220,41 @@ fn write(tools: &[Tool], path: &str) -> Option<Piece> {
         }
     }
     Some(call(name, schema, arguments))
+}
+
+/// A call of the tool whose name ends so. Agents put the server of a tool before
+/// its name, and write other signs in it. Some only tell the names of most tools,
+/// and have one that calls them.
+fn named(request: &Request, wanted: &str) -> Option<Piece> {
+    let (name, arguments) = wanted.split_once(' ').unwrap_or((wanted, "{}"));
+    let arguments: Map<String, Value> = serde_json::from_str(arguments).ok()?;
+    let plain = |name: &str| {
+        let signs = |c: char| if c.is_alphanumeric() { c } else { '_' };
+        name.chars().map(signs).collect::<String>()
+    };
+    let wanted = plain(name);
+    let objects = request.tools.iter().filter_map(|tool| match &tool.input {
+        Input::Object(schema) => Some((tool.name.as_str(), schema)),
+        Input::Text => None,
+    });
+    let objects: Vec<_> = objects.collect();
+    let fits = |name: &str| plain(name).ends_with(&wanted);
+    if let Some((name, schema)) = objects.iter().find(|(name, _)| fits(name)) {
+        return Some(call(name, schema, arguments));
+    }
+    let told = request.heard.iter().filter_map(|heard| match heard {
+        Heard::User(text) => Some(text),
+        Heard::Model(_) | Heard::Tool(_) => None,
+    });
+    let in_name = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    let mut words = told.flat_map(|text| text.split(|c| !in_name(c)));
+    let deferred = words.find(|word| *word != name && fits(word))?;
+    let (caller, schema) = objects.iter().find(|(name, _)| *name == "tool_call")?;
+    let wrapped = Map::from_iter([
+        ("name".to_owned(), json!(deferred)),
+        ("arguments".to_owned(), Value::Object(arguments)),
+    ]);
+    Some(call(caller, schema, wrapped))
 }
 
 /// The tool whose name is one of these, or else has one of them in it; those

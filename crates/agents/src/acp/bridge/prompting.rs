@@ -44,7 +44,7 @@ impl Bridge {
                 let told: Vec<_> = context.into_iter().chain(own).collect();
                 if !told.is_empty() {
                     let told = told.join("\n\n");
-                    before.push(prompt::recollection(address, &told, live.senses));
+                    before.extend(prompt::recollection(address, &told, live.senses));
                 }
                 notice
             }

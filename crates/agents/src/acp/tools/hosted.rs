@@ -212,3 +212,30 @@ impl Call {
         })
     }
 }
+
+/// What a server's tool answered, in the words of MCP, as some agents pass it on:
+/// as it is, or as a `result`.
+pub(super) fn result_text(output: &Value) -> Option<String> {
+    let answer = output.get("result").unwrap_or(output);
+    let parts = answer.get("content")?.as_array()?;
+    let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
+    let text = texts.collect::<Vec<_>>().join("\n");
+    (!text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_answered_is_for_people_to_read() {
+        let answer = json!({"content": [{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]});
+        assert_eq!(result_text(&answer).as_deref(), Some("a\nb"));
+        // codex
+        let passed = json!({"result": answer, "error": null});
+        assert_eq!(result_text(&passed).as_deref(), Some("a\nb"));
+        for nothing in [json!({"content": []}), json!({"result": null}), json!("a")] {
+            assert_eq!(result_text(&nothing), None);
+        }
+    }
+}

@@ -14,6 +14,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, Service};
 use serde_json::json;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::super::answers::{answer, failure};
@@ -29,11 +30,20 @@ const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Most calls of an agent at once. More are refused.
 const CALLS: usize = 256;
 
+/// When an agent came.
+pub(super) struct Came {
+    /// How often the host had told what clients offer.
+    pub(super) told: u64,
+    /// How long it waits for servers that start.
+    pub(super) until: Instant,
+}
+
 /// Serves the agent of one chat.
 pub(super) struct Counter {
     shared: Arc<Shared>,
     room: Arc<Room>,
     chat: Uri,
+    came: Came,
     /// Cancelled when the agent is gone, or its session is over.
     gone: CancellationToken,
     /// How many calls the agent can still make.
@@ -67,18 +77,25 @@ impl Counter {
         shared: Arc<Shared>,
         room: Arc<Room>,
         chat: Uri,
+        came: Came,
         gone: CancellationToken,
     ) -> Self {
         Counter {
             shared,
             room,
             chat,
+            came,
             gone,
             room_for_calls: Semaphore::new(CALLS),
         }
     }
 
-    fn list(&self) -> Json {
+    /// The tools. Whoever has just come waits a little for servers that start;
+    /// what comes later is told, but not all agents listen.
+    async fn list(&self) -> Json {
+        let settled = self.room.settled(self.came.told);
+        // What is there by then is what there is.
+        drop(tokio::time::timeout_at(self.came.until, settled).await);
         let offer = self.room.offer();
         let tools: Vec<_> = offer.iter().map(|tool| &tool.definition).collect();
         json!({ "tools": tools })
@@ -253,7 +270,7 @@ impl Service<RoleServer> for Counter {
                 return Ok(ServerResult::InitializeResult(self.get_info()));
             }
             ClientRequest::PingRequest(_) => json!({}),
-            ClientRequest::ListToolsRequest(_) => self.list(),
+            ClientRequest::ListToolsRequest(_) => self.list().await,
             ClientRequest::CallToolRequest(call) => self.call(call.params, context).await?,
             other => {
                 let method = other.method().to_owned();

@@ -2,8 +2,8 @@
 
 use std::process::Stdio;
 
-use agenthost_core::tool_servers::ToolErrand;
-use agenthost_customizations::mcp::{RelayTarget, relay};
+use agenthost_core::tool_servers::{ToolErrand, ToolEvent};
+use agenthost_customizations::mcp::{RelayTarget, ToolServersConfig, relay};
 use agenthost_protocol::uri::Uri;
 use agenthost_testkit::acp_agent::command;
 use agenthost_testkit::mcp_server::{HttpServer, Protection};
@@ -83,6 +83,37 @@ async fn an_unknown_tool_or_method_is_an_error() {
     let method = agent.ask("prompts/list", json!({})).await;
     assert_eq!(method["error"]["code"], -32601);
     assert_eq!(agent.ask("ping", json!({})).await["result"], json!({}));
+    stage.end().await;
+}
+
+/// Many agents ask only once: who comes while servers start hears of their tools,
+/// and nobody waits for one that asks for a token or fails.
+#[tokio::test]
+async fn who_comes_waits_for_servers_that_start() {
+    let locked = HttpServer::start(Protection {
+        token: Some("secret".to_owned()),
+        ..Protection::default()
+    })
+    .await;
+    let mut stage = Stage::with(ToolServersConfig {
+        settle_within: DEADLINE,
+        ..ToolServersConfig::default()
+    });
+    let mut agent = Agent::come(&stage, &chat()).await;
+    let asked = agent.start("tools/list", json!({})).await;
+    stage
+        .until(|event| matches!(event, ToolEvent::Sought).then_some(()))
+        .await;
+    stage.start("a", program("plain"));
+    stage.start("w", web(&locked.url()));
+    stage.start("x", program("die"));
+    stage.errand(ToolErrand::ClientTools {
+        session: session(),
+        tools: vec![client_tool("open")],
+    });
+    let answer = agent.answer(asked).await;
+    let tools = answer["result"]["tools"].as_array().unwrap();
+    assert_eq!(tools.len(), 13, "{tools:?}");
     stage.end().await;
 }
 

@@ -86,7 +86,11 @@ pub(crate) fn client_tool(name: &str) -> ClientTool {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        Self::with(ToolServersConfig::default())
+        // There is no host here that has servers started for agents that come.
+        Self::with(ToolServersConfig {
+            settle_within: Duration::ZERO,
+            ..ToolServersConfig::default()
+        })
     }
 
     pub(crate) fn with(config: ToolServersConfig) -> Self {

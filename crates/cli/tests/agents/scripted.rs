@@ -1,0 +1,61 @@
+//! The scripted agent with a server from a package registry: no model in it.
+
+use std::path::Path;
+
+use agenthost_testkit::acp_agent;
+use serde_json::json;
+
+use crate::entry::{scripted, tool_server};
+use crate::host::{Host, gone, processes};
+use crate::talk::{Decide, Talk, calls, said};
+use crate::{assert_alone, tries};
+
+/// The process that is the agent; nothing to test.
+#[test]
+fn the_agent() {
+    acp_agent::play();
+}
+
+/// MCP-1 to MCP-5, MCP-11: a server that others wrote is used through the host.
+#[tokio::test]
+#[ignore = "needs a server from npm and no network; `./test --agents` has them"]
+async fn an_agent_uses_a_server_from_a_registry() {
+    assert_alone();
+    let server = tool_server();
+    assert!(server.is_installed(), "the server is not installed");
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("offered/scripted");
+    // What an earlier run left is of no use to this one.
+    drop(std::fs::remove_dir_all(&place));
+    let (program, arguments) = acp_agent::command("scripted::the_agent");
+    let command = std::iter::once(program).chain(arguments).collect();
+    let entry = scripted(command, &[(acp_agent::AS_AGENT, "plain")]);
+    let config = entry.set_up(&place.join("home"), "") + &server.set_up(&entry.id);
+    std::fs::write(place.join("config.toml"), config).unwrap();
+    let host = Host::start(&place, &entry).await;
+    let mut talk = Talk::begin(&host, &entry, &place, "registry")
+        .await
+        .unwrap();
+    let turn = talk.turn("mcp list", Decide::Approve).await.unwrap();
+    let tools = said(&turn.json, "markdown");
+    for tool in ["everything_echo", "everything_get-sum"] {
+        assert!(tools.contains(tool), "{tools}");
+    }
+    let order = r#"mcp call everything_get-sum {"a": 2, "b": 40}"#;
+    let turn = talk.turn(order, Decide::Approve).await.unwrap();
+    tries::complete(&turn).unwrap();
+    let heard = said(&turn.json, "markdown");
+    assert!(heard.contains("42"), "{heard}");
+    let session = talk.session_state().await.unwrap();
+    let all = session["customizations"].as_array().unwrap();
+    let known = all.iter().find(|one| one["name"] == server.id.as_str());
+    let contributor = json!({"kind": "mcp", "customizationId": known.unwrap()["id"]});
+    let calls = calls(&turn.json);
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    assert_eq!(calls[0]["contributor"], contributor);
+    assert_eq!(calls[0]["toolName"], "get-sum");
+    talk.dispose().await.unwrap();
+    let running = processes(&entry.id);
+    host.stop().await.unwrap();
+    let left = gone(&entry.id, &running).await;
+    assert!(left.is_empty(), "still runs: {left:?}");
+}
