@@ -34,4 +34,4 @@ mod watching;
 pub use driver::{Customizations, Events, SpecError, Untrusted};
 pub use look::{Allowed, CODE, Code, Looked, Runs, look};
 pub use placeholders::NotSet;
-pub use sources::{ConfiguredPlugin, Settings, Surveyed, code_key, declared, survey};
+pub use sources::{ConfiguredPlugin, Settings, code_key, declared};

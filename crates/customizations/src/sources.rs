@@ -122,39 +122,6 @@ pub fn declared(settings: &Settings, data: &Path, provider: &ProviderId) -> Vec<
     plugins.chain(servers(settings)).collect()
 }
 
-/// A container as it is now, for a person who asks what there is.
-#[derive(Debug, Clone)]
-pub struct Surveyed {
-    /// What clients would see.
-    pub customization: Customization,
-    /// What has to be allowed before its code runs; none if nothing has.
-    pub to_allow: Option<String>,
-}
-
-/// Reads all that a session with these folders would have. Waits for the disk.
-pub fn survey(
-    settings: &Settings,
-    data: &Path,
-    provider: &ProviderId,
-    directories: &[PathBuf],
-) -> Vec<Surveyed> {
-    let mut all = Vec::new();
-    for definition in definitions(settings, data, provider, directories) {
-        let reading = definition.read();
-        if definition.shown_if(reading.present) {
-            all.push(Surveyed {
-                customization: shown(settings, &definition, Some(&reading.parsed)),
-                to_allow: to_allow(settings, &definition, &reading.parsed),
-            });
-        }
-    }
-    all.extend(servers(settings).map(|customization| Surveyed {
-        customization,
-        to_allow: None,
-    }));
-    all
-}
-
 /// What clients see of a container; that its code is not allowed is the first
 /// thing they have to know.
 pub(crate) fn shown(

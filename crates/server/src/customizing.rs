@@ -158,7 +158,7 @@ impl Customizing {
             (Err(SpecError::NotTrusted(_)), StartedBy::Turn) => ToolEvent::Stopped { server },
             (Err(error), StartedBy::Turn | StartedBy::Person) => ToolEvent::Failed {
                 server,
-                error: ErrorInfo::new("mcpServerFailed", &error.to_string()),
+                error: ErrorInfo::new("mcpServerFailed", error.to_string()),
             },
         };
         Some(Input::Tools { session, event })

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use agenthost_agents::Agents;
-use agenthost_core::{Config, Host, Input, SessionKey};
+use agenthost_core::{Config, Host, SessionKey};
 use agenthost_customizations::mcp::ToolServersError;
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::number::Millis;

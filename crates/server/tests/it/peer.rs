@@ -174,7 +174,7 @@ impl Peer {
                 .iter()
                 .position(|action| action["type"] == name);
             if let Some(found) = found {
-                return self.actions.drain(..=found).last().unwrap();
+                return self.actions.drain(..=found).next_back().unwrap();
             }
             self.hear().await;
         }
@@ -182,7 +182,7 @@ impl Peer {
 
     /// The next message, with what it asks for done and what it tells applied.
     async fn hear(&mut self) -> Value {
-        let message = self.raw.hear().await.expect("the connection ended");
+        let message = self.raw.hear().await.unwrap();
         if let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) {
             let answer = self.serve(method, &message["params"]);
             let answer = match answer {

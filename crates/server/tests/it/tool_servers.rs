@@ -162,7 +162,7 @@ async fn an_app_talks_to_its_server() {
         .ask("tools/list", json!({"channel": channel}))
         .await
         .unwrap();
-    assert_eq!(tools["tools"][0]["name"].is_string(), true, "{tools}");
+    assert!(tools["tools"][0]["name"].is_string(), "{tools}");
     let call = json!({"channel": channel, "name": "add", "arguments": {"a": 1, "b": 1}});
     let sum = app.ask("tools/call", call.clone()).await.unwrap();
     assert_eq!(sum["content"][0]["text"], "2", "{sum}");
