@@ -264,7 +264,8 @@ impl Agent {
         let blocks = params.get("prompt").and_then(Value::as_array);
         let texts = blocks.into_iter().flatten();
         let texts = texts.filter_map(|block| block.get("text")?.as_str());
-        let told = texts.filter(|text| !text.starts_with("What was said before"));
+        let told = texts
+            .filter(|text| !text.starts_with("What was said before") && !text.trim().is_empty());
         // What the host has to add is no script, but it is remembered.
         let added = |text: &&str| text.starts_with("<agenthost-");
         let text = told.clone().find(|text| !added(text));
