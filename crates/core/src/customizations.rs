@@ -47,6 +47,8 @@ pub(crate) struct Customizing {
     pub(crate) sought: bool,
     /// Servers that a person stopped: no turn starts them.
     pub(crate) halted: BTreeSet<CustomizationId>,
+    /// Servers that may not be started as things are: nobody allowed their code.
+    pub(crate) barred: BTreeSet<CustomizationId>,
     /// What people turned on or off in the session.
     toggled: BTreeSet<CustomizationId>,
     /// What clients brought, as it was last told.
@@ -100,6 +102,9 @@ impl Host {
             self.trusted_told.clone_from(&keys);
             let trust = CustomizationErrand::Trust { keys };
             out.push(Effect::Customize(Box::new(trust)));
+            for known in self.customizing.values_mut() {
+                known.barred.clear();
+            }
         }
     }
 

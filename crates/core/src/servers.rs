@@ -61,6 +61,7 @@ impl Host {
                 self.server_is(session, &server, state, out);
             }
             ToolEvent::Stopped { server } => {
+                self.bar(session, &server);
                 self.server_is(session, &server, McpServerState::Stopped, out);
             }
             ToolEvent::Tools { tools } => self.learn_tools(session, tools, out),
@@ -123,7 +124,8 @@ impl Host {
         }
         let idle = servers(state).filter(|found| found.is_on && is_stopped(found.server));
         let idle = idle.map(|found| found.server.base.id.clone());
-        let idle: Vec<_> = idle.filter(|id| !known.halted.contains(id)).collect();
+        let held = |id: &CustomizationId| known.halted.contains(id) || known.barred.contains(id);
+        let idle: Vec<_> = idle.filter(|id| !held(id)).collect();
         for server in idle {
             let starting = McpServerStarting {
                 blocking: Some(true),
@@ -142,6 +144,7 @@ impl Host {
     ) {
         if let Some(known) = self.customizing.get_mut(session) {
             known.halted.remove(server);
+            known.barred.remove(server);
             self.start_server(session, server.clone(), StartedBy::Person, out);
         }
     }
@@ -184,6 +187,18 @@ impl Host {
         })));
     }
 
+    /// A server that was to start has stopped: it may not run as things are,
+    /// and nothing is gained by trying again and again.
+    fn bar(&mut self, session: &Uri, id: &CustomizationId) {
+        let state = self.session(session);
+        let found = state.and_then(|state| server(state, id));
+        let starting =
+            found.is_some_and(|found| matches!(found.server.state, McpServerState::Starting(_)));
+        if starting && let Some(known) = self.customizing.get_mut(session) {
+            known.barred.insert(id.clone());
+        }
+    }
+
     /// Stops servers that are off now, or gone (CUS-16).
     pub(crate) fn stop_unwanted_servers(&mut self, session: &Uri, out: &mut Effects) {
         let (Some(state), Some(known)) = (self.session(session), self.customizing.get(session))
@@ -205,6 +220,7 @@ impl Host {
                 if let Some(known) = self.customizing.get_mut(session) {
                     known.servers.remove(&server);
                     known.halted.remove(&server);
+                    known.barred.remove(&server);
                 }
             } else {
                 self.server_is(session, &server, McpServerState::Stopped, out);

@@ -923,3 +923,46 @@ fn servers_and_calls_wait_for_tokens() {
         "#]],
     );
 }
+
+/// A server whose code nobody allowed is tried once, and again when what is
+/// allowed is something else.
+#[test]
+fn servers_that_may_not_run_are_not_tried_again_and_again() {
+    let m = r#"{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}"#;
+    check_customized(
+        &format!(
+            r#"
+        - c1 joins a
+        - c1 opens s1 {{"workingDirectories": ["file:///w"]}}
+        - c1 subscribe s1
+        customized s1 found [{m}]
+        tools s1 sought
+        tools s1 stopped m
+        customized s1 updated {m}
+        tools s1 sought
+        c1 ! root root/configChanged {{"config": {{"trustedCode": ["file:///c#1"]}}}}
+        customized s1 updated {m}
+        "#
+        ),
+        expect![[r#"
+            customized s1 found [{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}]
+                c1: 3 s1 session/customizationsChanged {"customizations":[{"type":"mcpServer","id":"m","uri":"file:///c","name":"m","state":{"kind":"stopped"}}]}
+            tools s1 sought
+                c1: 4 s1 session/mcpServerStateChanged {"state":{"kind":"starting","blocking":true},"id":"m"}
+                tools: start m for a Turn
+                tools: tools of clients []
+            tools s1 stopped m
+                c1: 5 s1 session/mcpServerStateChanged {"state":{"kind":"stopped"},"id":"m"}
+            customized s1 updated {"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}
+                tools: tools of clients []
+            tools s1 sought
+                tools: tools of clients []
+            c1 ! root root/configChanged {"config": {"trustedCode": ["file:///c#1"]}}
+                customizations: trust {"file:///c#1"}
+            customized s1 updated {"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}
+                c1: 7 s1 session/mcpServerStateChanged {"state":{"kind":"starting","blocking":true},"id":"m"}
+                tools: start m for a Turn
+                tools: tools of clients []
+        "#]],
+    );
+}

@@ -229,8 +229,17 @@ async fn a_skill_that_is_saved_appears() {
     peer.until("the skill", |peer| peer.customization("greet").is_some())
         .await;
     let params = json!({"channel": chat_uri(), "kind": "userMessage", "text": "/gr", "offset": 3});
-    let offered = peer.ask("completions", params).await.unwrap();
-    assert_eq!(offered["items"][0]["insertText"], "/greet", "{offered}");
+    // What can be called is told a moment after what is there.
+    let offered = async {
+        loop {
+            let offered = peer.ask("completions", params.clone()).await.unwrap();
+            if offered["items"][0]["insertText"] == "/greet" {
+                break;
+            }
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(20), offered).await;
+    waited.unwrap();
     // The agent is told what stands behind the name.
     let said = peer.hears("t1", "/greet World").await;
     assert!(said.contains("Hello World"), "{said}");
