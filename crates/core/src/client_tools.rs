@@ -20,6 +20,16 @@ use crate::env::Env;
 use crate::host::Host;
 use crate::input::Input;
 
+/// Longest name of a tool that a model gets to see; agents put something before
+/// it.
+const TOOL: usize = 48;
+
+/// Longest name of a client in that of a tool.
+const CLIENT: usize = 32;
+
+/// Most tools of one client that are offered.
+const TOOLS: usize = 1_000;
+
 /// A call that a client was to carry out and never will.
 struct Orphan {
     target: ToolCallTarget,
@@ -36,13 +46,12 @@ pub(crate) fn client_tools(session: &SessionState) -> Vec<ClientTool> {
     let mut taken: BTreeSet<String> = own.map(|tool| tool.name.clone()).collect();
     let mut tools = Vec::new();
     for active in &session.active_clients {
-        for definition in &active.tools {
+        for definition in active.tools.iter().take(TOOLS) {
             let client = active.client_id.clone();
-            let long = format!("{}_{}", plain(client.as_str()), definition.name);
+            let own = plain(&definition.name, TOOL);
+            let long = format!("{}_{own}", plain(client.as_str(), CLIENT));
             let numbered = (2..).map(|number: u32| format!("{long}_{number}"));
-            let mut names = [definition.name.clone(), long.clone()]
-                .into_iter()
-                .chain(numbered);
+            let mut names = [own, long.clone()].into_iter().chain(numbered);
             let Some(name) = names.find(|name| !taken.contains(name)) else {
                 continue;
             };
@@ -57,8 +66,9 @@ pub(crate) fn client_tools(session: &SessionState) -> Vec<ClientTool> {
     tools
 }
 
-/// Letters that models take in a name.
-fn plain(name: &str) -> String {
+/// Letters that models take in a name, and not too many of them: one name that
+/// they do not take costs all tools of a request.
+fn plain(name: &str, longest: usize) -> String {
     let letter = |c: char| {
         if c.is_ascii_alphanumeric() || c == '-' {
             c
@@ -66,7 +76,7 @@ fn plain(name: &str) -> String {
             '_'
         }
     };
-    name.chars().take(32).map(letter).collect()
+    name.chars().take(longest).map(letter).collect()
 }
 
 impl Host {

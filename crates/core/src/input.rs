@@ -21,7 +21,7 @@ use crate::questions::RawAnswer;
 use crate::refusal::Failure;
 use crate::side_channel::ServerMessage;
 use crate::terminal_output::TerminalEvent;
-use crate::tool_servers::ToolEvent;
+use crate::tool_servers::{ToolEvent, ToolTicket};
 use crate::watches::WatchErrand;
 
 /// One connection of one client.
@@ -161,6 +161,11 @@ pub enum Input {
         session: Uri,
         /// What.
         event: ToolEvent,
+    },
+    /// An agent had time to tell of a tool call that it has made.
+    StillUntold {
+        /// The call.
+        call: ToolTicket,
     },
     /// A watch has begun, or could not.
     Watching {

@@ -142,6 +142,7 @@ impl Host {
             | Input::Answered { .. }
             | Input::Watching { .. }
             | Input::StillUngranted { .. }
+            | Input::StillUntold { .. }
             | Input::Terminal { .. }
             | Input::FilesChanged { .. }
             | Input::StillUnwatched { .. }

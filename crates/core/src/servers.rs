@@ -5,17 +5,19 @@
 //! is in `side_channel`, what agents call tools of clients for in `calls`.
 
 mod calls;
+mod tokens;
 
+use agenthost_protocol::common::ToolDefinition;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::{
     Customization, McpServerApps, McpServerError, McpServerStarting, McpServerState,
-    McpServerStateChanged, SessionAction,
+    McpServerStateChanged, ServerToolsChanged, SessionAction,
 };
 use agenthost_protocol::uri::Uri;
 
 pub(crate) use calls::ToolCalls;
 
-use calls::refuse;
+use calls::{Called, refuse};
 
 use crate::agent::AgentCommand;
 use crate::client_tools::client_tools;
@@ -70,7 +72,16 @@ impl Host {
                 call,
                 tool,
                 input,
-            } => self.tool_called(env, session, &chat, call, &tool, input, out),
+            } => {
+                let session = session.clone();
+                let called = Called {
+                    session,
+                    chat,
+                    tool,
+                    input,
+                };
+                self.tool_called(env, call, called, out);
+            }
             ToolEvent::Abandoned { call } => self.tool_abandoned(env, call, out),
             ToolEvent::CallNeedsToken {
                 chat,
@@ -308,9 +319,36 @@ impl Host {
         let Some(known) = self.customizing.get_mut(session) else {
             return;
         };
-        known.server_tools.clone_from(&tools);
+        let before = std::mem::replace(&mut known.server_tools, tools.clone());
+        self.show_tools(session, &before, &tools, out);
         if self.opened.contains(session) {
             self.command(session, AgentCommand::ServerTools { tools }, out);
+        }
+    }
+
+    /// Shows the tools of servers beside those that the agent has itself
+    /// (SES-16).
+    fn show_tools(
+        &mut self,
+        session: &Uri,
+        before: &[ServerTool],
+        now: &[ServerTool],
+        out: &mut Effects,
+    ) {
+        let Some(state) = self.session(session) else {
+            return;
+        };
+        let shown = state.server_tools.iter().flatten();
+        let own = shown.filter(|tool| !before.iter().any(|gone| gone.name == tool.name));
+        let added = now.iter().map(|tool| ToolDefinition {
+            title: tool.title.clone(),
+            description: tool.description.clone(),
+            ..ToolDefinition::new(&tool.name)
+        });
+        let tools: Vec<_> = own.cloned().chain(added).collect();
+        if state.server_tools.as_ref() != Some(&tools) {
+            let changed = ServerToolsChanged { tools };
+            self.originate(session, SessionAction::ServerToolsChanged(changed), out);
         }
     }
 

@@ -122,6 +122,8 @@ pub struct ServerTool {
     pub own_name: String,
     /// Its name for people.
     pub title: Option<String>,
+    /// What it does, cut short.
+    pub description: Option<String>,
     /// The app that shows what it does (`_meta.ui`).
     pub ui: Option<Json>,
 }

@@ -117,19 +117,36 @@ impl PluginSource {
         }
     }
 
-    /// Where it comes from, as a person wrote it; with the branch, tag or
-    /// commit behind a `#`.
+    /// Where it comes from, for all to see: as a person wrote it, but without a
+    /// name and a password; with the branch, tag or commit behind a `#`.
     pub fn address(&self) -> String {
         match self {
             PluginSource::Path(path) | PluginSource::Archive(ArchivePlace::Path(path)) => {
                 path.to_string_lossy().into_owned()
             }
             PluginSource::Git { url, reference } => match reference {
-                Some(reference) => format!("{url}#{reference}"),
-                None => url.clone(),
+                Some(reference) => format!("{}#{reference}", without_password(url)),
+                None => without_password(url),
             },
-            PluginSource::Archive(ArchivePlace::Url(url)) => url.clone(),
+            PluginSource::Archive(ArchivePlace::Url(url)) => without_password(url),
         }
+    }
+}
+
+/// An address without what only its owner should know.
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let host = rest.split('/').next().unwrap_or_default();
+    match host.rsplit_once('@') {
+        Some((user, _)) if user.contains(':') || scheme != "ssh" => {
+            format!(
+                "{scheme}://{}",
+                rest.get(user.len() + 1..).unwrap_or_default()
+            )
+        }
+        _ => url.to_owned(),
     }
 }
 

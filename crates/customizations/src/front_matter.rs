@@ -88,7 +88,8 @@ fn repaired(top: &str) -> String {
                 .chars()
                 .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
             let starts_block = value.starts_with(['|', '>']);
-            !key.is_empty() && key_is_plain && !starts_block && yaml(line).is_err()
+            let repairable = key_is_plain && !starts_block && !is_open(value.trim());
+            !key.is_empty() && repairable && yaml(line).is_err()
         });
         match value {
             Some((key, value)) => {
@@ -102,6 +103,16 @@ fn repaired(top: &str) -> String {
         }
     }
     text
+}
+
+/// Whether a value begins something that does not end: that is no text, but a
+/// mistake.
+fn is_open(value: &str) -> bool {
+    let pairs = [('[', ']'), ('{', '}'), ('"', '"'), ('\'', '\'')];
+    pairs.iter().any(|(open, close)| {
+        let rest = value.strip_prefix(*open);
+        rest.is_some_and(|rest| !rest.contains(*close))
+    })
 }
 
 /// The reader has bounds of its own for depth, size and what aliases come to.
@@ -188,7 +199,11 @@ mod tests {
             ]],
         );
         let deep = format!("---\na: {}\n---\nb", "[".repeat(5_000));
-        assert!(split(&deep).problem.is_none(), "it is taken for plain text");
+        assert!(split(&deep).problem.is_some());
+        for open in ["[a, b", "{a: 1", "\"a", "'a"] {
+            let text = format!("---\nname: {open}\n---\nb");
+            assert!(split(&text).problem.is_some(), "{open}");
+        }
         let deep = format!("---\na:\n{}\n---\nb", "- ".repeat(5_000));
         assert!(split(&deep).problem.is_some());
     }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use agenthost_workspace::{RUN_VARIABLE, RunMark};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -204,12 +205,14 @@ async fn one(
 ) -> Said {
     // Shells know names without `env:` in front.
     let command = ready.hook.command.replace("${env:", "${");
+    let mark = RunMark::unique();
     let spawned = Command::new("sh")
         .arg("-c")
         .arg(command)
         .env_clear()
         .envs(environment)
         .envs(ready.environment.iter().map(|(name, value)| (name, value)))
+        .env(RUN_VARIABLE, mark.as_str())
         .current_dir(&ready.directory)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -224,7 +227,7 @@ async fn one(
             return Said::nothing();
         }
     };
-    let group = child.id().map(Group);
+    let group = child.id().map(|id| Group(id, mark));
     let told = occasion.told.to_string();
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let tell = async move {
@@ -271,8 +274,8 @@ async fn gather(pipe: Option<impl AsyncRead + Unpin>) -> String {
     String::from_utf8_lossy(&kept).into_owned()
 }
 
-/// Everything that a hook started ends with it.
-struct Group(u32);
+/// Everything that a hook started ends with it, wherever it went.
+struct Group(u32, RunMark);
 
 impl Drop for Group {
     fn drop(&mut self) {
@@ -280,5 +283,6 @@ impl Drop for Group {
             // There may be nobody left in it.
             killpg(Pid::from_raw(group), Signal::SIGKILL).unwrap_or_default();
         }
+        self.1.kill_all();
     }
 }

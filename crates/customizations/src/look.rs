@@ -152,12 +152,8 @@ fn code(
                 hook: hook.clone(),
             })
             .collect(),
-        Detail::Server(declared) if declared.is_code() => vec![server(declared, names)],
-        Detail::Server(_)
-        | Detail::Agent(_)
-        | Detail::Skill(_)
-        | Detail::Prompt(_)
-        | Detail::Rule(_) => Vec::new(),
+        Detail::Server(declared) => vec![server(declared, names)],
+        Detail::Agent(_) | Detail::Skill(_) | Detail::Prompt(_) | Detail::Rule(_) => Vec::new(),
     });
     Some(Code {
         key,

@@ -26,14 +26,6 @@ pub(crate) struct Names<'a> {
 #[error("`{0}` is not set")]
 pub struct NotSet(pub String);
 
-/// Whether a value has names that mean the environment of the host.
-pub(crate) fn uses_environment(text: &str) -> bool {
-    pieces(text).any(|piece| match piece {
-        Piece::Name(name) => !OWN_NAMES.contains(&bare(name).0),
-        Piece::Text(_) => false,
-    })
-}
-
 /// Names that are about the package and the session.
 const OWN_NAMES: &[&str] = &[
     "CLAUDE_PLUGIN_ROOT",
@@ -214,7 +206,5 @@ mod tests {
             let resolved = resolved.as_deref().map_err(String::as_str);
             assert_eq!(resolved, expected, "{text}");
         }
-        assert!(uses_environment("Bearer ${TOKEN}"));
-        assert!(!uses_environment("${PLUGIN_ROOT}/x"));
     }
 }

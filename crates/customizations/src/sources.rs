@@ -132,7 +132,7 @@ pub(crate) fn shown(
     let untrusted = parsed.is_some_and(|parsed| to_allow(settings, definition, parsed).is_some());
     let complaint = untrusted.then(|| {
         format!(
-            "it has hooks or programs that nobody allowed yet, so these are not run: see \
+            "it has hooks or servers that nobody allowed yet, so these are not run: see \
              `agenthost customizations allow {}`",
             typed(&definition.name)
         )

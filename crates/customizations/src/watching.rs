@@ -141,7 +141,10 @@ pub(crate) enum Watched {
 /// matters. They are named as they really are.
 pub(crate) fn above(base: &Path, path: &Path) -> Folders {
     let mut folders = Folders::new();
-    let Ok(mut folder) = base.canonicalize() else {
+    // A base that is gone may come again: what is above it says so.
+    let above = base.ancestors();
+    let found = above.filter_map(|base| Some((base, base.canonicalize().ok()?)));
+    let Some((base, mut folder)) = found.take(1).next() else {
         return folders;
     };
     let Ok(inside) = path.strip_prefix(base) else {

@@ -121,9 +121,9 @@ fn waits(looked: &Looked) -> bool {
 fn waiting(looked: &Looked, trust: &Trust) -> Finding {
     let name = name(looked);
     let found = match trust {
-        Trust::Known => format!("`{name}` has hooks or programs that wait to be allowed"),
+        Trust::Known => format!("`{name}` has hooks or servers that wait to be allowed"),
         Trust::Unknown(problem) => format!(
-            "`{name}` has hooks or programs, and it is not known whether they are allowed: {problem}"
+            "`{name}` has hooks or servers, and it is not known whether they are allowed: {problem}"
         ),
     };
     Finding {

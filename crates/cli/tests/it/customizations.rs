@@ -320,7 +320,7 @@ fn doctor_explains_what_is_broken() {
         ok      customizations 1 hook, 1 plugin, 2 servers, 1 skill for this folder
         problem customizations plugin `review` was never fetched
                 agenthost customizations fetch review
-        ok      customizations `Hooks` has hooks or programs that wait to be allowed
+        ok      customizations `Hooks` has hooks or servers that wait to be allowed
                 agenthost customizations allow Hooks
         problem customizations `.agents/skills`: `twice/SKILL.md`: the name `deploy` is taken by `deploy/SKILL.md`
                 the rest of it works; correct the file

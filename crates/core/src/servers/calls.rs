@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 
 use agenthost_protocol::chat::{
-    ChatAction, ClientContributor, ConfirmationReason, ResponsePart, ToolCall, ToolCallAuthNeeded,
-    ToolCallAuthResolved, ToolCallContributor, ToolCallHead, ToolCallQuestion, ToolCallReady,
-    ToolCallResult, ToolCallStart, ToolCallTarget, ToolInput,
+    ChatAction, ClientContributor, ConfirmationReason, ResponsePart, ToolCall, ToolCallContributor,
+    ToolCallHead, ToolCallQuestion, ToolCallReady, ToolCallResult, ToolCallStart, ToolCallTarget,
+    ToolInput,
 };
-use agenthost_protocol::common::McpAuthRequirement;
 use agenthost_protocol::ids::{ToolCallId, TurnId};
+use agenthost_protocol::number::Millis;
 use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{self, Json};
@@ -22,7 +22,11 @@ use crate::client_tools::client_tools;
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
+use crate::input::Input;
 use crate::tool_servers::{ToolErrand, ToolTicket};
+
+/// How long an agent may take to tell of a call that it has made.
+const TOLD: Millis = Millis(150);
 
 /// Most calls that agents wait for at a time.
 const CALLS: usize = 1_000;
@@ -31,8 +35,31 @@ const CALLS: usize = 1_000;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ToolCalls {
     waiting: BTreeMap<ToolTicket, Place>,
+    /// Calls that agents have made and may still tell of.
+    untold: BTreeMap<ToolTicket, Called>,
     /// Calls whose results agents have, in turns that run.
     answered: Vec<Place>,
+}
+
+/// A call of a client's tool, as it came.
+#[derive(Clone)]
+pub(super) struct Called {
+    pub(super) session: Uri,
+    pub(super) chat: Uri,
+    /// The tool, as the agent calls it.
+    pub(super) tool: String,
+    /// With what, as JSON.
+    pub(super) input: String,
+}
+
+/// Shows nothing of what it is called with.
+impl std::fmt::Debug for Called {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Called")
+            .field("chat", &self.chat)
+            .field("tool", &self.tool)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Where a call is.
@@ -44,26 +71,57 @@ struct Place {
 }
 
 impl Host {
-    /// The agent calls a tool of a client.
-    #[expect(clippy::too_many_arguments, reason = "all that is known of a call")]
+    /// The agent calls a tool of a client. What it has to tell of the call comes
+    /// another way and may be late, so there is a moment for it.
     pub(super) fn tool_called(
         &mut self,
         env: &Env,
-        session: &Uri,
-        chat: &Uri,
         ticket: ToolTicket,
-        tool: &str,
-        input: String,
+        called: Called,
         out: &mut Effects,
     ) {
-        let state = self.session(session);
-        let tools = state.map(client_tools).unwrap_or_default();
-        let Some(tool) = tools.into_iter().find(|known| known.name == tool) else {
+        let Some(tool) = self.called_tool(&called) else {
             refuse(ticket, "There is no such tool any more", out);
             return;
         };
+        let told = self.told_of(&called.chat, &tool, &called.input);
+        if told.is_none() && self.has_turn(&called) && self.tool_calls.untold.len() < CALLS {
+            self.tool_calls.untold.insert(ticket, called);
+            out.later(TOLD, Input::StillUntold { call: ticket });
+            return;
+        }
+        self.take_call(env, ticket, called, out);
+    }
+
+    /// The moment is over: whether the agent has told of it or not, its client
+    /// is to begin.
+    pub(crate) fn still_untold(&mut self, env: &Env, ticket: ToolTicket, out: &mut Effects) {
+        if let Some(called) = self.tool_calls.untold.remove(&ticket) {
+            self.take_call(env, ticket, called, out);
+        }
+    }
+
+    fn called_tool(&self, called: &Called) -> Option<ClientTool> {
+        let tools = client_tools(self.session(&called.session)?);
+        tools.into_iter().find(|known| known.name == called.tool)
+    }
+
+    fn has_turn(&self, called: &Called) -> bool {
+        let turn = self.chat(&called.chat);
+        let turn = turn.and_then(|chat| chat.active_turn.as_ref());
+        turn.is_some() && self.owner(&called.chat) == Some(&called.session)
+    }
+
+    fn take_call(&mut self, env: &Env, ticket: ToolTicket, called: Called, out: &mut Effects) {
+        let Some(tool) = self.called_tool(&called) else {
+            refuse(ticket, "There is no such tool any more", out);
+            return;
+        };
+        let has_turn = self.has_turn(&called);
+        let Called { chat, input, .. } = called;
+        let chat = &chat;
         let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
-        let Some(turn) = turn.filter(|_| self.owner(chat) == Some(session)) else {
+        let Some(turn) = turn.filter(|_| has_turn) else {
             refuse(ticket, "There is no turn that this could be for", out);
             return;
         };
@@ -253,6 +311,7 @@ impl Host {
     /// The agent does not wait for a call any more: nobody needs to go on with
     /// it.
     pub(super) fn tool_abandoned(&mut self, env: &Env, ticket: ToolTicket, out: &mut Effects) {
+        self.tool_calls.untold.remove(&ticket);
         let Some(place) = self.tool_calls.waiting.remove(&ticket) else {
             return;
         };
@@ -267,84 +326,9 @@ impl Host {
             self.fail_call(env, &place.chat, target, message, out);
         }
     }
-
-    /// A call of a server's tool needs a token (TOO-18).
-    pub(super) fn call_needs_token(
-        &mut self,
-        session: &Uri,
-        chat: &Uri,
-        tool: &str,
-        requirement: Box<McpAuthRequirement>,
-        out: &mut Effects,
-    ) {
-        if let Some(target) = self.server_call(session, chat, tool, Waits::No) {
-            let required = ChatAction::ToolCallAuthRequired(Box::new(ToolCallAuthNeeded {
-                target,
-                auth: *requirement,
-            }));
-            self.originate(chat, required, out);
-            self.sync_chat(chat, out);
-            self.sync_waiting_of(chat, out);
-        }
-    }
-
-    /// Such a call goes on (TOO-20).
-    pub(super) fn call_has_token(
-        &mut self,
-        session: &Uri,
-        chat: &Uri,
-        tool: &str,
-        out: &mut Effects,
-    ) {
-        if let Some(target) = self.server_call(session, chat, tool, Waits::Yes) {
-            self.originate(
-                chat,
-                ChatAction::ToolCallAuthResolved(ToolCallAuthResolved { target }),
-                out,
-            );
-            self.sync_chat(chat, out);
-            self.sync_waiting_of(chat, out);
-        }
-    }
-
-    /// The last call of a server's tool that runs, or waits for a token.
-    fn server_call(
-        &self,
-        session: &Uri,
-        chat: &Uri,
-        tool: &str,
-        waits: Waits,
-    ) -> Option<ToolCallTarget> {
-        let known = self.customizing.get(session)?;
-        let tool = known.server_tools.iter().find(|known| known.name == tool)?;
-        let turn = self.chat(chat)?.active_turn.as_ref()?;
-        let fitting = calls(turn.response_parts.items()).filter(|(call, head)| {
-            let of_server = match &head.contributor {
-                Some(ToolCallContributor::Mcp(owner)) => owner.customization_id == tool.server,
-                _ => false,
-            };
-            let state = match waits {
-                Waits::Yes => matches!(call, ToolCall::AuthRequired(_)),
-                Waits::No => matches!(call, ToolCall::Running(_)),
-            };
-            of_server && state && head.tool_name == tool.own_name
-        });
-        let (_, head) = fitting.last()?;
-        Some(ToolCallTarget {
-            turn_id: turn.id.clone(),
-            tool_call_id: head.tool_call_id.clone(),
-            meta: head.meta.clone(),
-        })
-    }
 }
 
-/// Whether a call waits for a token.
-enum Waits {
-    Yes,
-    No,
-}
-
-fn calls<'a>(
+pub(super) fn calls<'a>(
     parts: impl Iterator<Item = &'a ResponsePart>,
 ) -> impl Iterator<Item = (&'a ToolCall, &'a ToolCallHead)> {
     parts.filter_map(|part| match part {

@@ -127,6 +127,7 @@ pub(crate) fn tool_event(line: &str) -> Input {
                     name: name.to_owned(),
                     own_name: name.to_owned(),
                     title: None,
+                    description: None,
                     ui: None,
                 })
                 .collect(),
@@ -580,52 +581,53 @@ fn servers_start_with_a_turn_and_stop_when_told() {
                 c1: 11 s1 by a session/mcpServerBackgroundRequested {"id":"n"}
                 agent s1: prompt t1 "go"
             tools s1 has search=m
+                c1: 12 s1 session/serverToolsChanged {"tools":[{"name":"search"}]}
                 agent s1: server tools [search]
             tools s1 failed n it broke
-                c1: 12 s1 session/mcpServerStateChanged {"state":{"kind":"error","error":{"errorType":"failed","message":"it broke"}},"id":"n"}
+                c1: 13 s1 session/mcpServerStateChanged {"state":{"kind":"error","error":{"errorType":"failed","message":"it broke"}},"id":"n"}
             c1 says t2 go
-                c1: 16 s1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"s1.chat"}
+                c1: 17 s1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"s1.chat"}
                 changes s1: mark before t2
                 customizations: prepare t2 "go" agent None
             customized s1 prepared t2
                 agent s1: prompt t2 "go"
             c1 ! s1 session/mcpServerStopRequested {"id": "m"}
-                c1: 19 s1 by a session/mcpServerStopRequested {"id":"m"}
+                c1: 20 s1 by a session/mcpServerStopRequested {"id":"m"}
                 tools: stop m
             tools s1 stopped m
-                c1: 20 s1 session/mcpServerStateChanged {"state":{"kind":"stopped"},"id":"m"}
+                c1: 21 s1 session/mcpServerStateChanged {"state":{"kind":"stopped"},"id":"m"}
             c1 says t3 go
-                c1: 22 s1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"s1.chat"}
+                c1: 23 s1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"s1.chat"}
                 changes s1: mark before t3
                 customizations: prepare t3 "go" agent None
             c1 ! s1 session/mcpServerStartRequested {"id": "m"}
-                c1: 25 s1 by a session/mcpServerStartRequested {"id":"m"}
+                c1: 26 s1 by a session/mcpServerStartRequested {"id":"m"}
                 tools: start m for a Person
             tools s1 ready m
-                c1: 26 shown session/mcpServerStateChanged {"state":{"kind":"ready"},"id":"m"}
+                c1: 27 shown session/mcpServerStateChanged {"state":{"kind":"ready"},"id":"m"}
             customized s1 updated {"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}
                 nothing
             c1 ! s1 session/customizationToggled {"id": "m", "enablement": [{"kind": "session", "enabled": false}]}
-                c1: 27 s1 by a session/customizationToggled {"enablement":[{"kind":"session","enabled":false}],"id":"m"}
+                c1: 28 s1 by a session/customizationToggled {"enablement":[{"kind":"session","enabled":false}],"id":"m"}
                 customizations: off [m]
                 tools: stop m
-                c1: 28 s1 session/mcpServerStateChanged {"state":{"kind":"stopped"},"id":"m"}
+                c1: 29 s1 session/mcpServerStateChanged {"state":{"kind":"stopped"},"id":"m"}
             c1 ! s1 session/mcpServerStartRequested {"id": "m"}
-                c1: 29 rejected: the server is turned off
+                c1: 30 rejected: the server is turned off
             c1 ! s1 session/mcpServerStartRequested {"id": "p"}
-                c1: 30 rejected: there is no server `p`
+                c1: 31 rejected: there is no server `p`
             c1 ! s1 session/customizationToggled {"id": "m", "enablement": []}
-                c1: 31 s1 by a session/customizationToggled {"enablement":[],"id":"m"}
+                c1: 32 s1 by a session/customizationToggled {"enablement":[],"id":"m"}
                 customizations: off []
             customized s1 gone n
-                c1: 33 s1 session/customizationRemoved {"id":"n"}
+                c1: 34 s1 session/customizationRemoved {"id":"n"}
                 tools: stop n
             restart
                 nothing
             c2 subscribe s1
                 customizations: follow [file:///w] for shell
                 tools: tools of clients []
-                c2: snapshot of s1 at 34
+                c2: snapshot of s1 at 35
         "#]],
     );
 }
@@ -774,8 +776,9 @@ fn agents_call_tools_of_clients() {
         - customized s1 prepared t1
         tools s1 called 2 none {{}}
         tools s1 called 3 run {{"x": 1}}
-        c1 ! s1.chat chat/toolCallContentChanged {{"turnId": "t1", "toolCallId": "call-0000000000000000000000000000000c", "content": [{{"type": "text", "text": "half"}}]}}
-        c1 ! s1.chat chat/toolCallComplete {{"turnId": "t1", "toolCallId": "call-0000000000000000000000000000000c", "result": {{"success": true, "pastTenseMessage": "Ran"}}}}
+        untold
+        c1 ! s1.chat chat/toolCallContentChanged {{"turnId": "t1", "toolCallId": "call-0000000000000000000000000000000d", "content": [{{"type": "text", "text": "half"}}]}}
+        c1 ! s1.chat chat/toolCallComplete {{"turnId": "t1", "toolCallId": "call-0000000000000000000000000000000d", "result": {{"success": true, "pastTenseMessage": "Ran"}}}}
         agent s1 chat/toolCallStart {{"turnId": "t1", "toolCallId": "k1", "toolName": "run", "displayName": "Run it", "contributor": {{"kind": "client", "clientId": "a"}}}}
         tools s1 called 4 run {{"x": 2}}
         c1 ! s1.chat chat/toolCallConfirmed {{"turnId": "t1", "toolCallId": "k1", "approved": false, "reason": "denied"}}
@@ -783,12 +786,16 @@ fn agents_call_tools_of_clients() {
         - agent s1 chat/toolCallReady {{"turnId": "t1", "toolCallId": "k2", "invocationMessage": "look"}}
         - agent s1 chat/toolCallComplete {{"turnId": "t1", "toolCallId": "k2", "result": {{"success": false, "pastTenseMessage": "never called"}}}}
         tools s1 called 5 look {{}}
+        untold
         tools s1 abandoned 5
         tools s1 called 6 look {{}}
+        untold
         c1 ! s1.chat chat/turnCancelled {{"turnId": "t1", "duration": 1}}
         - c1 says t2 go
         - customized s1 prepared t2
         tools s1 called 7 look {{}}
+        agent s1 chat/toolCallStart {{"turnId": "t2", "toolCallId": "k9", "toolName": "look", "displayName": "look", "contributor": {{"kind": "client", "clientId": "a"}}}}
+        untold
         c1 ! s1 session/activeClientRemoved {{"clientId": "a"}}
         "#
         ),
@@ -801,15 +808,17 @@ fn agents_call_tools_of_clients() {
             tools s1 called 2 none {}
                 tools: answer 2 false Some(Object {"message": String("There is no such tool any more")})
             tools s1 called 3 run {"x": 1}
-                c1: 7 s1.chat chat/toolCallStart {"contributor":{"kind":"client","clientId":"a"},"turnId":"t1","toolCallId":"call-0000000000000000000000000000000c","toolName":"run","displayName":"Run it"}
-                agent s1: called run as call-0000000000000000000000000000000c
-                c1: 8 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"call-0000000000000000000000000000000c","invocationMessage":"Run it","toolInput":"{\"x\": 1}"}
-                await execute:call-0000000000000000000000000000000c@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 1800000
-            c1 ! s1.chat chat/toolCallContentChanged {"turnId": "t1", "toolCallId": "call-0000000000000000000000000000000c", "content": [{"type": "text", "text": "half"}]}
-                c1: 10 s1.chat by a chat/toolCallContentChanged {"content":[{"type":"text","text":"half"}],"turnId":"t1","toolCallId":"call-0000000000000000000000000000000c"}
-            c1 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "call-0000000000000000000000000000000c", "result": {"success": true, "pastTenseMessage": "Ran"}}
-                c1: 12 s1.chat by a chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Ran"},"turnId":"t1","toolCallId":"call-0000000000000000000000000000000c"}
-                agent s1: completed call-0000000000000000000000000000000c true
+                await what is told of 3 150
+            untold
+                c1: 7 s1.chat chat/toolCallStart {"contributor":{"kind":"client","clientId":"a"},"turnId":"t1","toolCallId":"call-0000000000000000000000000000000d","toolName":"run","displayName":"Run it"}
+                agent s1: called run as call-0000000000000000000000000000000d
+                c1: 8 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"call-0000000000000000000000000000000d","invocationMessage":"Run it","toolInput":"{\"x\": 1}"}
+                await execute:call-0000000000000000000000000000000d@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 1800000
+            c1 ! s1.chat chat/toolCallContentChanged {"turnId": "t1", "toolCallId": "call-0000000000000000000000000000000d", "content": [{"type": "text", "text": "half"}]}
+                c1: 10 s1.chat by a chat/toolCallContentChanged {"content":[{"type":"text","text":"half"}],"turnId":"t1","toolCallId":"call-0000000000000000000000000000000d"}
+            c1 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "call-0000000000000000000000000000000d", "result": {"success": true, "pastTenseMessage": "Ran"}}
+                c1: 12 s1.chat by a chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Ran"},"turnId":"t1","toolCallId":"call-0000000000000000000000000000000d"}
+                agent s1: completed call-0000000000000000000000000000000d true
                 tools: answer 3 true None
             agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "k1", "toolName": "run", "displayName": "Run it", "contributor": {"kind": "client", "clientId": "a"}}
                 c1: 14 s1.chat chat/toolCallStart {"contributor":{"kind":"client","clientId":"a"},"turnId":"t1","toolCallId":"k1","toolName":"run","displayName":"Run it"}
@@ -823,18 +832,22 @@ fn agents_call_tools_of_clients() {
                 agent s1: completed k1 false
                 tools: answer 4 false Some(Object {"message": String("The client declined to run it")})
             tools s1 called 5 look {}
-                c1: 27 s1.chat chat/toolCallStart {"contributor":{"kind":"client","clientId":"a"},"turnId":"t1","toolCallId":"call-00000000000000000000000000000015","toolName":"look","displayName":"look"}
-                agent s1: called look as call-00000000000000000000000000000015
-                c1: 28 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"call-00000000000000000000000000000015","invocationMessage":"look","toolInput":"{}"}
-                await execute:call-00000000000000000000000000000015@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 1800000
-            tools s1 abandoned 5
-                c1: 30 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The agent does not wait for it any more","error":{"message":"The agent does not wait for it any more"}},"turnId":"t1","toolCallId":"call-00000000000000000000000000000015"}
-                agent s1: completed call-00000000000000000000000000000015 false
-            tools s1 called 6 look {}
-                c1: 32 s1.chat chat/toolCallStart {"contributor":{"kind":"client","clientId":"a"},"turnId":"t1","toolCallId":"call-00000000000000000000000000000017","toolName":"look","displayName":"look"}
+                await what is told of 5 150
+            untold
+                c1: 27 s1.chat chat/toolCallStart {"contributor":{"kind":"client","clientId":"a"},"turnId":"t1","toolCallId":"call-00000000000000000000000000000017","toolName":"look","displayName":"look"}
                 agent s1: called look as call-00000000000000000000000000000017
-                c1: 33 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"call-00000000000000000000000000000017","invocationMessage":"look","toolInput":"{}"}
+                c1: 28 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"call-00000000000000000000000000000017","invocationMessage":"look","toolInput":"{}"}
                 await execute:call-00000000000000000000000000000017@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 1800000
+            tools s1 abandoned 5
+                c1: 30 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The agent does not wait for it any more","error":{"message":"The agent does not wait for it any more"}},"turnId":"t1","toolCallId":"call-00000000000000000000000000000017"}
+                agent s1: completed call-00000000000000000000000000000017 false
+            tools s1 called 6 look {}
+                await what is told of 6 150
+            untold
+                c1: 32 s1.chat chat/toolCallStart {"contributor":{"kind":"client","clientId":"a"},"turnId":"t1","toolCallId":"call-0000000000000000000000000000001a","toolName":"look","displayName":"look"}
+                agent s1: called look as call-0000000000000000000000000000001a
+                c1: 33 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"call-0000000000000000000000000000001a","invocationMessage":"look","toolInput":"{}"}
+                await execute:call-0000000000000000000000000000001a@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 1800000
             c1 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 1}
                 c1: 35 s1.chat by a chat/turnCancelled {"duration":0,"turnId":"t1"}
                 agent s1: cancel t1
@@ -842,13 +855,16 @@ fn agents_call_tools_of_clients() {
                 changes s1: mark after t1, chat since before t1
                 tools: answer 6 false Some(Object {"message": String("The turn is over")})
             tools s1 called 7 look {}
-                c1: 40 s1.chat chat/toolCallStart {"contributor":{"kind":"client","clientId":"a"},"turnId":"t2","toolCallId":"call-0000000000000000000000000000001b","toolName":"look","displayName":"look"}
-                agent s1: called look as call-0000000000000000000000000000001b
-                c1: 41 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t2","toolCallId":"call-0000000000000000000000000000001b","invocationMessage":"look","toolInput":"{}"}
-                await execute:call-0000000000000000000000000000001b@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 1800000
+                await what is told of 7 150
+            agent s1 chat/toolCallStart {"turnId": "t2", "toolCallId": "k9", "toolName": "look", "displayName": "look", "contributor": {"kind": "client", "clientId": "a"}}
+                c1: 40 s1.chat chat/toolCallStart {"contributor":{"kind":"client","clientId":"a"},"turnId":"t2","toolCallId":"k9","toolName":"look","displayName":"look"}
+            untold
+                agent s1: called look as k9
+                c1: 41 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t2","toolCallId":"k9","invocationMessage":"look","toolInput":"{}"}
+                await execute:k9@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 1800000
             c1 ! s1 session/activeClientRemoved {"clientId": "a"}
-                c1: 44 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client that was to run look is gone","error":{"message":"The client that was to run look is gone"}},"turnId":"t2","toolCallId":"call-0000000000000000000000000000001b"}
-                agent s1: completed call-0000000000000000000000000000001b false
+                c1: 44 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client that was to run look is gone","error":{"message":"The client that was to run look is gone"}},"turnId":"t2","toolCallId":"k9"}
+                agent s1: completed k9 false
                 tools: answer 7 false Some(Object {"message": String("The client that was to run look is gone")})
                 agent s1: tools []
                 tools: tools of clients []
@@ -901,18 +917,19 @@ fn servers_and_calls_wait_for_tokens() {
                 c1: 9 shown session/customizationUpdated {"customization":{"type":"mcpServer","id":"m","uri":"file:///c","name":"m","state":{"kind":"authRequired","reason":"required","resource":{"resource":"https://tools.example"}}}}
                 c1: 10 shown session/mcpServerStateChanged {"state":{"kind":"ready"},"id":"m"}
             tools s1 has search=m
+                c1: 11 s1 session/serverToolsChanged {"tools":[{"name":"search"}]}
                 agent s1: server tools [search]
             tools s1 needs search {"reason": "insufficientScope", "resource": {"resource": "https://tools.example"}, "requiredScopes": ["write"]}
-                c1: 14 s1 session/chatUpdated {"changes":{"status":24},"chat":"s1.chat"}
-                c1: 15 s1 session/inputNeededSet {"request":{"kind":"toolAuthentication","id":"authenticate:k1@s1.chat","chat":"s1.chat","turnId":"t1","toolCall":{"status":"auth-required","toolCallId":"k1","toolName":"search","displayName":"Search","contributor":{"kind":"mcp","customizationId":"m"},"invocationMessage":"Searches","confirmed":"not-needed","auth":{"reason":"insufficientScope","resource":{"resource":"https://tools.example"},"requiredScopes":["write"]}}}}
+                c1: 15 s1 session/chatUpdated {"changes":{"status":24},"chat":"s1.chat"}
+                c1: 16 s1 session/inputNeededSet {"request":{"kind":"toolAuthentication","id":"authenticate:k1@s1.chat","chat":"s1.chat","turnId":"t1","toolCall":{"status":"auth-required","toolCallId":"k1","toolName":"search","displayName":"Search","contributor":{"kind":"mcp","customizationId":"m"},"invocationMessage":"Searches","confirmed":"not-needed","auth":{"reason":"insufficientScope","resource":{"resource":"https://tools.example"},"requiredScopes":["write"]}}}}
             c1 authenticate {"resource": "https://tools.example", "token": "secret", "scopes": ["read"]}
                 c1: error -32602 scopes: `write` is needed, too
             c1 authenticate {"resource": "https://tools.example", "token": "secret", "scopes": ["read", "write"]}
                 token of me for https://tools.example
                 c1: {}
             tools s1 goes-on search
-                c1: 17 s1 session/chatUpdated {"changes":{"status":8},"chat":"s1.chat"}
-                c1: 18 s1 session/inputNeededRemoved {"id":"authenticate:k1@s1.chat"}
+                c1: 18 s1 session/chatUpdated {"changes":{"status":8},"chat":"s1.chat"}
+                c1: 19 s1 session/inputNeededRemoved {"id":"authenticate:k1@s1.chat"}
             expired
                 nothing
             c1 authenticate {"resource": "https://tools.example", "token": ""}

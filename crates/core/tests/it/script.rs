@@ -27,6 +27,7 @@
 //! changed WATCH FILE   a watch saw something
 //! unwatched WATCH      a while has passed since a watch began
 //! expired              the time of the oldest token is over
+//! untold               the moment to tell of the oldest call is over
 //! customized SESSION … what is found out about customizations: see `customizing`
 //! tools SESSION …      what happens to servers of tools: see there, too
 //! silent               the patience with the oldest call of a client is over
@@ -216,6 +217,10 @@ impl Runner<'_> {
             }
             "customized" => self.world.step(customizing::event(rest)),
             "tools" => self.world.step(customizing::tool_event(rest)),
+            "untold" => {
+                let call = self.world.untold.pop_front().unwrap();
+                self.world.step(Input::StillUntold { call })
+            }
             "grace" => self.world.step(Input::GraceEnded {
                 client: ClientId::from(rest),
             }),

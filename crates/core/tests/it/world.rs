@@ -39,6 +39,8 @@ pub(crate) struct World {
     pub(crate) tools: VecDeque<ToolErrand>,
     /// Calls that agents wait for.
     pub(crate) called: BTreeSet<ToolTicket>,
+    /// Calls that agents may still tell of.
+    pub(crate) untold: VecDeque<ToolTicket>,
     config: Config,
     pub(crate) host: Host,
     pub(crate) log: Log,
@@ -169,6 +171,7 @@ impl World {
             customize: VecDeque::new(),
             tools: VecDeque::new(),
             called: BTreeSet::new(),
+            untold: VecDeque::new(),
             opened: Vec::new(),
             queues: Queues::default(),
             verdicts: Verdicts::default(),
@@ -370,6 +373,7 @@ impl World {
             Effect::Watch(errand) => self.watches.push_back(errand.clone()),
             Effect::Changes(errand) => self.changes.push_back(errand.clone()),
             Effect::Later { input, .. } => match &**input {
+                Input::StillUntold { call } => self.untold.push_back(*call),
                 Input::StillSilent { session, call } => {
                     self.awaited.push_back((session.clone(), Arc::clone(call)));
                 }
@@ -461,6 +465,7 @@ impl World {
         self.customize.clear();
         self.tools.clear();
         self.called.clear();
+        self.untold.clear();
         self.host = Host::new(self.config.clone(), self.log.remember());
         let mut all = Effects::default();
         self.take(Input::Started, &mut all);

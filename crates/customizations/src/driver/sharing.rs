@@ -102,7 +102,7 @@ impl Task {
         let mut specs = Specs::new();
         for item in &container.parsed.items {
             if let (Detail::Server(server), Some(id)) = (&item.detail, item.child.id()) {
-                let spec = match to_allow.is_none() || !server.is_code() {
+                let spec = match to_allow.is_none() {
                     true => names.server(server).map_err(SpecError::from),
                     false => Err(SpecError::NotTrusted(typed(&container.definition.name))),
                 };

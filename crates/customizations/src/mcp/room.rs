@@ -274,7 +274,7 @@ fn offer(state: &State) -> Vec<Offered> {
         });
     }
     for (id, standing) in &state.servers {
-        for own in &standing.tools {
+        for own in standing.tools.iter().filter(|own| own.is_for_models()) {
             let name = names.name(&standing.name, &own.name);
             let mut definition = own.definition.clone();
             definition.insert("name".to_owned(), Json::from(name.as_str()));
@@ -283,6 +283,7 @@ fn offer(state: &State) -> Vec<Offered> {
                 name: name.clone(),
                 own_name: own.name.clone(),
                 title: own.title.clone(),
+                description: own.description(),
                 ui: own.ui.clone(),
             };
             offer.push(Offered {

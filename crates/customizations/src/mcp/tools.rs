@@ -22,6 +22,9 @@ const LONGEST_NAME: usize = 256;
 /// Longest description of a tool and its arguments, in bytes.
 const LONGEST_TOOL: usize = 256 * 1024;
 
+/// Longest description that clients get to see, in characters.
+const DESCRIPTION: usize = 500;
+
 /// How long a page may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -36,6 +39,21 @@ pub(super) struct OwnTool {
     pub(super) ui: Option<Json>,
     /// All that the server said of it.
     pub(super) definition: Object,
+}
+
+impl OwnTool {
+    /// What it does, cut short.
+    pub(super) fn description(&self) -> Option<String> {
+        let said = self.definition.get("description")?.as_str()?;
+        Some(said.chars().take(DESCRIPTION).collect())
+    }
+
+    /// Whether agents get to see it: some are for apps alone.
+    pub(super) fn is_for_models(&self) -> bool {
+        let ui = self.ui.as_ref();
+        let visible = ui.and_then(|ui| ui.get("visibility")?.as_array());
+        visible.is_none_or(|visible| visible.iter().any(|one| one == "model"))
+    }
 }
 
 /// Lists all tools of a server. What is malformed is left out.

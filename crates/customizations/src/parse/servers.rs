@@ -7,7 +7,6 @@ use super::{Detail, Finding, Item, Kind, LONGEST_NAME, Layout, Parsed, Place};
 use crate::declarations::Declarations;
 use crate::identity::digest_of;
 use crate::package::{Package, hex};
-use crate::placeholders::uses_environment;
 
 /// Most servers of a container.
 const MOST: usize = 100;
@@ -69,17 +68,6 @@ impl Declared {
         }))
     }
 
-    /// Whether somebody has to allow it: it is a program, or is sent what is in
-    /// the environment of the host.
-    pub fn is_code(&self) -> bool {
-        match &self.way {
-            DeclaredWay::Program { .. } => true,
-            DeclaredWay::Http { url, headers } => {
-                uses_environment(url) || headers.iter().any(|(_, value)| uses_environment(value))
-            }
-        }
-    }
-
     /// All of it, to tell whether it has changed.
     fn digest(&self) -> String {
         let mut parts = vec![self.name.as_str()];
@@ -124,12 +112,9 @@ pub(super) fn code_of(parsed: &Parsed, package: &Package, layout: Layout) -> Opt
                     parts.push(digest_of(&all));
                 }
             }
-            Detail::Server(server) if server.is_code() => parts.push(server.digest()),
-            Detail::Server(_)
-            | Detail::Agent(_)
-            | Detail::Skill(_)
-            | Detail::Prompt(_)
-            | Detail::Rule(_) => {}
+            // An address is talked to, and what it says is what agents are told.
+            Detail::Server(server) => parts.push(server.digest()),
+            Detail::Agent(_) | Detail::Skill(_) | Detail::Prompt(_) | Detail::Rule(_) => {}
         }
     }
     if parts.is_empty() {

@@ -231,7 +231,7 @@ async fn programs_of_a_workspace_wait_until_somebody_allows_them() {
     };
     expect![[r#"
         MCP servers McpServer degraded
-          ! it has hooks or programs that nobody allowed yet, so these are not run: see `agenthost customizations allow 'MCP servers'` [a, b]"#]]
+          ! it has hooks or servers that nobody allowed yet, so these are not run: see `agenthost customizations allow 'MCP servers'` [a, b]"#]]
     .assert_eq(&name(&host));
     let container = host.find("MCP").unwrap();
     let ids: Vec<_> = container
@@ -245,7 +245,10 @@ async fn programs_of_a_workspace_wait_until_somebody_allows_them() {
         spec(&host, 0),
         Err(SpecError::NotTrusted("'MCP servers'".to_owned()))
     );
-    assert!(matches!(spec(&host, 1).unwrap().way, McpWay::Http { .. }));
+    assert!(
+        spec(&host, 1).is_err(),
+        "an address is nobody's to ask, too"
+    );
     let untrusted = host.customizations.untrusted();
     assert_eq!(untrusted.len(), 1);
     assert!(
@@ -259,6 +262,7 @@ async fn programs_of_a_workspace_wait_until_somebody_allows_them() {
         })
         .await;
     host.until(|host| name(host).contains("loaded")).await;
+    assert!(matches!(spec(&host, 1).unwrap().way, McpWay::Http { .. }));
     let McpWay::Program {
         command,
         arguments,

@@ -226,9 +226,6 @@ fn what_has_code_says_so() {
         code(&[(".mcp.json", &text)]).is_some()
     };
     assert!(server(r#"{"command": "x"}"#));
-    assert!(!server(r#"{"url": "https://x"}"#));
-    // What is in the host's environment must not go anywhere unasked.
-    assert!(server(
-        r#"{"url": "https://x", "headers": {"a": "${TOKEN}"}}"#
-    ));
+    // What an address says is what agents are told.
+    assert!(server(r#"{"url": "https://x"}"#));
 }

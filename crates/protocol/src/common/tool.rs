@@ -22,6 +22,21 @@ pub struct ToolDefinition {
     pub meta: Option<Meta>,
 }
 
+impl ToolDefinition {
+    /// A tool of which nothing is known but its name.
+    pub fn new(name: impl Into<String>) -> Self {
+        ToolDefinition {
+            name: name.into(),
+            title: None,
+            description: None,
+            input_schema: None,
+            output_schema: None,
+            annotations: None,
+            meta: None,
+        }
+    }
+}
+
 /// Hints about a tool. They promise nothing.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolAnnotations {

@@ -222,8 +222,6 @@ async fn a_skill_that_is_saved_appears() {
         .await;
     let folder = find(&peer).unwrap()["uri"].as_str().unwrap().to_owned();
     let skill = "---\nname: greet\ndescription: Greets\n---\nsay Hello $ARGUMENTS\n";
-    let params = json!({"channel": "ahp-root://", "uri": format!("{folder}/greet"), });
-    peer.ask("resourceMkdir", params).await.unwrap();
     let params = json!({"channel": "ahp-root://", "uri": format!("{folder}/greet/SKILL.md"), "data": skill, "encoding": "utf-8"});
     peer.ask("resourceWrite", params).await.unwrap();
     peer.until("the skill", |peer| peer.customization("greet").is_some())

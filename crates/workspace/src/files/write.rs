@@ -46,6 +46,9 @@ impl Files {
             }
         };
         check_size(&place, content.len() as u64)?;
+        if before.is_none() {
+            make_folder(&place)?;
+        }
         replace(&place, &content, before.as_ref())
     }
 
@@ -91,6 +94,18 @@ fn decode(params: &ResourceWriteParams) -> Result<Vec<u8>, FileError> {
             let decoded = STANDARD.decode(&params.data);
             decoded.map_err(|_| FileError::Invalid("data: is not base64".to_owned()))
         }
+    }
+}
+
+/// Makes the folder that a new file goes to: it may be one that is only offered
+/// so far (CUS-17).
+fn make_folder(place: &Place) -> Result<(), FileError> {
+    match place.path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => {
+            let made = place.dir.create_dir_all(folder);
+            made.map_err(|error| place.failed(Access::Write, &error))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

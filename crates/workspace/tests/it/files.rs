@@ -208,9 +208,13 @@ fn data_goes_where_it_is_put() {
     disk.write(&disk.uri("made"), json!({"mode": "append"}))
         .unwrap();
     assert_eq!(fs::read_to_string(disk.path("made")).unwrap(), "new");
-    let missing = disk.uri("no folder/file");
-    let refused = disk.write(&missing, json!({}));
-    assert_eq!(refused, Err(FileError::NotFound(missing)));
+    // CUS-17: the folder is made with its first file.
+    disk.write(&disk.uri("no folder/yet/file"), json!({}))
+        .unwrap();
+    assert_eq!(
+        fs::read_to_string(disk.path("no folder/yet/file")).unwrap(),
+        "new"
+    );
 }
 
 /// RES-5, RES-10: nobody's work is overwritten who looked before.

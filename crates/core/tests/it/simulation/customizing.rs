@@ -34,6 +34,9 @@ impl Simulation {
         if self.chance.chance(0.1) {
             self.tool_event();
         }
+        if self.chance.chance(0.3) {
+            self.end_untold();
+        }
     }
 
     fn customization_event(&mut self) -> CustomizationEvent {
@@ -150,8 +153,17 @@ impl Simulation {
         self.world.step(Input::Tools { session, event });
     }
 
+    fn end_untold(&mut self) {
+        if let Some(call) = self.world.untold.pop_front() {
+            self.world.step(Input::StillUntold { call });
+        }
+    }
+
     /// Everything that turns wait for has come.
     pub(super) fn end_preparations(&mut self) {
+        while !self.world.untold.is_empty() {
+            self.end_untold();
+        }
         while let Some(errand) = self.world.customize.pop_front() {
             self.answer_errand(&errand);
         }
