@@ -154,6 +154,7 @@ impl Play {
                 name,
                 own_name: text("ownName").unwrap(),
                 title: text("title"),
+                description: None,
                 ui: tool.get("ui").cloned(),
             }),
         }

@@ -17,6 +17,7 @@ fn offered() -> Offered {
         name: name.to_owned(),
         own_name: own.to_owned(),
         title: None,
+        description: None,
         ui: None,
     };
     Offered {

@@ -148,6 +148,7 @@ async fn open(agent: AcpAgent, gateway: &Gateway) -> Bench {
             name: "weather_get".to_owned(),
             own_name: "get".to_owned(),
             title: None,
+            description: None,
             ui: None,
         }],
     });

@@ -125,3 +125,20 @@ fn a_repository_is_cloned() {
     );
     assert!(fetch(&source(Some("--upload-pack=x")), &data).is_err());
 }
+
+/// What clients see of where a plugin comes from has no password in it.
+#[test]
+fn addresses_are_shown_without_passwords() {
+    let shown = |url: &str| {
+        let url = url.to_owned();
+        let reference = None;
+        PluginSource::Git { url, reference }.address()
+    };
+    assert_eq!(
+        shown("https://me:secret@x.org/p.git"),
+        "https://x.org/p.git"
+    );
+    assert_eq!(shown("https://token@x.org/p.git"), "https://x.org/p.git");
+    assert_eq!(shown("https://x.org/@p.git"), "https://x.org/@p.git");
+    assert_eq!(shown("ssh://git@x.org/p.git"), "ssh://git@x.org/p.git");
+}

@@ -351,3 +351,27 @@ async fn a_session_that_is_forgotten_is_not_told_of() {
     assert_eq!(host.known, before);
     host.customizations.stop().await;
 }
+
+/// A workspace is removed, as by who clones it anew, and comes again.
+#[tokio::test]
+async fn a_workspace_that_comes_again_is_read_again() {
+    let folder = workspace();
+    let work = folder.path().join("work");
+    write(&work, ".agents/rules/old.md", "Old.");
+    let mut host = Host::follow(folder, Settings::default()).await;
+    let has = |host: &Host, name: &str| {
+        let mut all = host.known.iter();
+        all.any(|one| render::container(one).contains(name))
+    };
+    host.until(|host| has(host, "old")).await;
+    std::fs::remove_dir_all(&work).unwrap();
+    host.until(|host| !has(host, "old")).await;
+    write(&work, ".agents/rules/new.md", "New.");
+    host.until(|host| has(host, "new")).await;
+    // And again by another name.
+    let away = work.with_file_name("away");
+    std::fs::rename(&work, &away).unwrap();
+    host.until(|host| !has(host, "new")).await;
+    std::fs::rename(&away, &work).unwrap();
+    host.until(|host| has(host, "new")).await;
+}
