@@ -89,8 +89,11 @@ impl Driver {
             };
             let mut batch = Batch::default();
             batch.push(first);
-            batch.fill_from_clients(&mut self.events);
-            batch.fill_from_agents(&mut self.from_agents);
+            // What happens by itself does not end the wait for who lags behind.
+            if pause.is_none() {
+                batch.fill_from_clients(&mut self.events);
+                batch.fill_from_agents(&mut self.from_agents);
+            }
             self.batch(batch)?;
             self.deliveries.flush()?;
         }
