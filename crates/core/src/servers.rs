@@ -1,8 +1,9 @@
 //! The servers of tools of sessions: when they run, and what is shown of it.
 //!
 //! A server starts when an agent comes for its tools, with the first turn that
-//! could use it, or when a person says so; turns wait for it (MCP-3). What it says and who may hear that
-//! is in `side_channel`, what agents call tools of clients for in `calls`.
+//! could use it, or when a person says so; turns wait for it (MCP-3). What it
+//! says and who may hear that is in `side_channel`, what agents call tools of
+//! clients for in `calls`.
 
 mod calls;
 mod tokens;

@@ -33,6 +33,14 @@ impl Declarations {
         Ok(Declarations { plain, value })
     }
 
+    /// What stands below some names, each inside of the one before.
+    pub(crate) fn below(&self, names: &[&str]) -> &Value {
+        let inside = names.iter();
+        inside.fold(&self.value, |value, name| {
+            value.get(name).unwrap_or(&Value::Null)
+        })
+    }
+
     /// Where the value of a name inside of names stands, with that name.
     pub(crate) fn range(&self, names: &[&str]) -> Option<TextRange> {
         let mut scan = Scan {

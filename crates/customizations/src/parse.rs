@@ -23,6 +23,7 @@ use agenthost_protocol::uri::Uri;
 pub use hooks::{Hook, HookEvent};
 pub use servers::{Declared, DeclaredWay};
 
+use crate::declarations::Declarations;
 use crate::identity::{id_of, uri_inside};
 use crate::package::{Package, PackageFile};
 
@@ -256,6 +257,13 @@ impl Finding<'_> {
                 None
             }
         }
+    }
+
+    /// A file that has to be JSON; the same.
+    fn declarations(&mut self, path: &str) -> Option<Declarations> {
+        let text = self.text(path)?;
+        let parsed = Declarations::parse(&text);
+        parsed.map_err(|problem| self.problem(path, problem)).ok()
     }
 
     /// Whether a name is free; if it is, it is taken.

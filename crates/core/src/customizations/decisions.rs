@@ -131,10 +131,7 @@ impl Host {
                     _ => None,
                 });
                 // What a client says of its own plugin holds everywhere (CUS-14).
-                let published = brought.map(|brought| {
-                    let published = &brought.plugin.plugin.0.enablement;
-                    published.as_deref().unwrap_or_default()
-                });
+                let published = brought.map(published_of);
                 plugin.enablement = list(key.as_ref(), shown, published);
             }
             Customization::Directory(directory) => {
@@ -348,10 +345,7 @@ impl Host {
             }
             let brought = all_of(state).find(|one| one.id() == Some(&id));
             let published = brought.and_then(|one| self.brought_as(session, one));
-            let published = published.map(|brought| {
-                let published = &brought.plugin.plugin.0.enablement;
-                published.as_deref().unwrap_or_default()
-            });
+            let published = published.map(published_of);
             let enablement = self.decided(state, Some(key), &shown, published);
             if enablement != shown {
                 toggles.push(CustomizationToggled { id, enablement });
@@ -375,6 +369,12 @@ impl Host {
             brought.client == *client && told.uri == plugin.container.base.uri
         })
     }
+}
+
+/// What a client decided about a plugin that it brought.
+fn published_of(brought: &BroughtPlugin) -> &[CustomizationEnablement] {
+    let published = &brought.plugin.plugin.0.enablement;
+    published.as_deref().unwrap_or_default()
 }
 
 fn key_of(session: &SessionState, id: &CustomizationId) -> Option<Key> {

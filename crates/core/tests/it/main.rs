@@ -26,6 +26,7 @@ mod render;
 mod restart;
 mod reverse;
 mod script;
+mod servers;
 mod sessions;
 mod simulation;
 mod subscriptions;

@@ -61,12 +61,8 @@ impl std::fmt::Debug for Hook {
 
 /// Reads a file with hooks, if it is there.
 pub(super) fn file(found: &mut Finding<'_>, path: &str) {
-    let Some(text) = found.text(path) else {
-        return;
-    };
-    match Declarations::parse(&text) {
-        Ok(declarations) => declared(found, path, &declarations, &[]),
-        Err(problem) => found.problem(path, problem),
+    if let Some(declarations) = found.declarations(path) {
+        declared(found, path, &declarations, &[]);
     }
 }
 
@@ -77,10 +73,7 @@ pub(super) fn declared(
     declarations: &Declarations,
     names: &[&str],
 ) {
-    let mut value = &declarations.value;
-    for name in names {
-        value = value.get(name).unwrap_or(&Value::Null);
-    }
+    let mut value = declarations.below(names);
     if value.get("disableAllHooks") == Some(&Value::Bool(true)) {
         return;
     }

@@ -131,12 +131,8 @@ pub(super) fn code_of(parsed: &Parsed, package: &Package, layout: Layout) -> Opt
 
 /// Reads a file with servers, if it is there.
 pub(super) fn file(found: &mut Finding<'_>, path: &str) {
-    let Some(text) = found.text(path) else {
-        return;
-    };
-    match Declarations::parse(&text) {
-        Ok(declarations) => declared(found, path, &declarations, &[]),
-        Err(problem) => found.problem(path, problem),
+    if let Some(declarations) = found.declarations(path) {
+        declared(found, path, &declarations, &[]);
     }
 }
 
@@ -147,10 +143,7 @@ pub(super) fn declared(
     declarations: &Declarations,
     names: &[&str],
 ) {
-    let mut value = &declarations.value;
-    for name in names {
-        value = value.get(name).unwrap_or(&Value::Null);
-    }
+    let mut value = declarations.below(names);
     let mut names = names.to_vec();
     for wrapper in ["mcpServers", "servers"] {
         if let Some(servers) = value.get(wrapper) {
