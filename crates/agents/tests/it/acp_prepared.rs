@@ -1,9 +1,8 @@
 //! What customizations prepare for a turn, and what agents hear of it.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use agenthost_agents::{AcpAgent, AcpLaunch};
+use agenthost_agents::AcpAgent;
 use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes};
 use agenthost_core::customizing::Prepared;
 use agenthost_protocol::chat::{Message, Turn};
@@ -14,22 +13,8 @@ use agenthost_protocol::wire;
 use serde_json::{Value, json};
 
 use crate::acp::ended;
-use crate::acp_agent;
 use crate::bench::{Bench, chat};
-
-fn agent(how: &str, memory: &Path) -> AcpAgent {
-    let (program, arguments) = acp_agent::command("acp::the_agent");
-    let memory = memory.to_string_lossy().into_owned();
-    let launch = AcpLaunch {
-        program,
-        arguments,
-        environment: vec![
-            (acp_agent::AS_AGENT.to_owned(), how.to_owned()),
-            (acp_agent::MEMORY.to_owned(), memory),
-        ],
-    };
-    AcpAgent::new("scripted", "Scripted", launch)
-}
+use crate::lasting::agent;
 
 async fn open(agent: AcpAgent, notes: AgentNotes) -> Bench {
     let mut bench = Bench::of(Arc::new(agent), None);

@@ -17,7 +17,7 @@ use crate::acp_agent;
 use crate::bench::{Bench, chat, session};
 
 /// An agent that remembers in a file.
-fn agent(how: &str, memory: &Path) -> AcpAgent {
+pub(crate) fn agent(how: &str, memory: &Path) -> AcpAgent {
     let (program, arguments) = acp_agent::command("acp::the_agent");
     let memory = memory.to_string_lossy().into_owned();
     let launch = AcpLaunch {
