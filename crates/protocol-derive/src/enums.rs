@@ -198,6 +198,7 @@ pub(crate) fn expand_union(
 
             fn shape() -> ::agenthost_protocol::wire::Shape {
                 ::agenthost_protocol::wire::Shape::Union {
+                    name: ::std::stringify!(#name),
                     tag: #tag,
                     variants: ::std::vec![#(#shapes),*],
                     open: #open,

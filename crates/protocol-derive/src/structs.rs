@@ -58,7 +58,10 @@ pub(crate) fn expand(name: &Ident, container: &Container, fields: &Fields) -> Re
             fn shape() -> ::agenthost_protocol::wire::Shape {
                 let mut fields = ::std::vec::Vec::new();
                 #(#shape)*
-                ::agenthost_protocol::wire::Shape::Object(fields)
+                ::agenthost_protocol::wire::Shape::Object {
+                    name: ::std::stringify!(#name),
+                    fields,
+                }
             }
         }
 

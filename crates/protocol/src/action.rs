@@ -84,7 +84,7 @@ macro_rules! any_action {
             fn shape() -> Shape {
                 let mut variants = Vec::new();
                 $(variants.extend($action::shapes());)*
-                Shape::Union { tag: "type", variants, open: false }
+                Shape::Union { name: "Action", tag: "type", variants, open: false }
             }
         }
 

@@ -127,7 +127,7 @@ channels! {
 }
 
 fn has_required(node: Node<'_>, shape: &Shape) -> Result<bool, DecodeError> {
-    let Shape::Object(fields) = shape else {
+    let Shape::Object { fields, .. } = shape else {
         return Ok(false);
     };
     for field in fields.iter().filter(|field| !field.optional) {

@@ -55,8 +55,9 @@ impl Wire for MaybeMarkdown {
     }
 
     fn shape() -> Shape {
-        Shape::Either(vec![String::shape, || {
-            Shape::Object(vec![FieldShape::of::<String>("markdown")])
+        Shape::Either(vec![String::shape, || Shape::Object {
+            name: "Markdown",
+            fields: vec![FieldShape::of::<String>("markdown")],
         }])
     }
 }

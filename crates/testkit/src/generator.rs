@@ -121,11 +121,12 @@ impl Generator {
                         .collect(),
                 )
             }
-            Shape::Object(fields) => Json::Object(self.object(fields, depth)),
+            Shape::Object { fields, .. } => Json::Object(self.object(fields, depth)),
             Shape::Union {
                 tag,
                 variants,
                 open,
+                ..
             } => self.union(tag, variants, *open, depth),
             Shape::Either(shapes) => {
                 let index = self.rng.usize(..shapes.len().max(1));

@@ -57,12 +57,15 @@ impl Wire for ActionEnvelope {
     }
 
     fn shape() -> Shape {
-        Shape::Object(vec![
-            FieldShape::of::<Uri>("channel"),
-            FieldShape::of::<Action>("action"),
-            FieldShape::of::<ServerSeq>("serverSeq"),
-            FieldShape::of::<Option<ActionOrigin>>("origin"),
-        ])
+        Shape::Object {
+            name: "ActionEnvelope",
+            fields: vec![
+                FieldShape::of::<Uri>("channel"),
+                FieldShape::of::<Action>("action"),
+                FieldShape::of::<ServerSeq>("serverSeq"),
+                FieldShape::of::<Option<ActionOrigin>>("origin"),
+            ],
+        }
     }
 }
 

@@ -40,9 +40,16 @@ pub enum Shape {
     /// An object used as a map.
     Map(fn() -> Shape),
     /// An object with known fields.
-    Object(Vec<FieldShape>),
+    Object {
+        /// What its type is called; empty if it has no type of its own.
+        name: &'static str,
+        /// What it holds.
+        fields: Vec<FieldShape>,
+    },
     /// An object whose `tag` says which fields it has.
     Union {
+        /// What its type is called.
+        name: &'static str,
         /// The field that names the variant.
         tag: &'static str,
         /// The variants this version knows.
@@ -104,7 +111,7 @@ impl FieldShape {
 /// Adds the fields of a flattened struct to those of the enclosing one.
 #[doc(hidden)]
 pub fn flatten_shape<T: Wire>(fields: &mut Vec<FieldShape>) {
-    if let Shape::Object(inner) = T::shape() {
+    if let Shape::Object { fields: inner, .. } = T::shape() {
         fields.extend(inner);
     }
 }
@@ -112,5 +119,8 @@ pub fn flatten_shape<T: Wire>(fields: &mut Vec<FieldShape>) {
 /// The shape of a variant that holds nothing but its tag.
 #[doc(hidden)]
 pub fn empty_object_shape() -> Shape {
-    Shape::Object(Vec::new())
+    Shape::Object {
+        name: "",
+        fields: Vec::new(),
+    }
 }

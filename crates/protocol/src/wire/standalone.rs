@@ -47,9 +47,11 @@ impl<T: Variant> Wire for Standalone<T> {
     }
 
     fn shape() -> Shape {
-        let mut fields = vec![FieldShape::new(T::TAG, T::TAG_SHAPE)];
-        super::flatten_shape::<T>(&mut fields);
-        Shape::Object(fields)
+        let mut shape = T::shape();
+        if let Shape::Object { fields, .. } = &mut shape {
+            fields.insert(0, FieldShape::new(T::TAG, T::TAG_SHAPE));
+        }
+        shape
     }
 }
 

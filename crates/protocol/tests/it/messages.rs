@@ -54,7 +54,7 @@ fn every_message_names_its_channel() {
         HostRequest::shapes(),
     ];
     for (method, shape) in shapes.into_iter().flatten() {
-        let wire::Shape::Object(fields) = shape() else {
+        let wire::Shape::Object { fields, .. } = shape() else {
             panic!("{method} has no fields");
         };
         let channel = fields.iter().find(|field| field.name == "channel").unwrap();
