@@ -27,6 +27,11 @@ const LAYERS: &[Layer] = &[
         tests: &["testkit"],
     },
     Layer {
+        name: "versions",
+        uses: &["protocol"],
+        tests: &["testkit"],
+    },
+    Layer {
         name: "workspace",
         uses: &["protocol", "core"],
         tests: &[],
@@ -45,6 +50,7 @@ const LAYERS: &[Layer] = &[
         name: "server",
         uses: &[
             "protocol",
+            "versions",
             "core",
             "store",
             "workspace",

@@ -1,0 +1,41 @@
+//! Small changes to JSON that many steps make.
+
+use agenthost_protocol::wire::{Json, Object};
+
+/// Takes fields away.
+pub(crate) fn remove(object: &mut Object, fields: &[&str]) {
+    for field in fields {
+        object.shift_remove(*field);
+    }
+}
+
+/// Gives a field another name, and its place to nobody else.
+pub(crate) fn rename(object: &mut Object, from: &str, to: &str) {
+    if let Some(value) = object.shift_remove(from) {
+        object.insert(to.to_owned(), value);
+    }
+}
+
+/// Puts a value where there is none.
+pub(crate) fn default(object: &mut Object, field: &str, value: impl Into<Json>) {
+    if !object.contains_key(field) {
+        object.insert(field.to_owned(), value.into());
+    }
+}
+
+/// Puts a value where there was none or another.
+pub(crate) fn set(object: &mut Object, field: &str, value: impl Into<Json>) {
+    object.insert(field.to_owned(), value.into());
+}
+
+/// The text in a field.
+pub(crate) fn text<'a>(object: &'a Object, field: &str) -> Option<&'a str> {
+    object.get(field)?.as_str()
+}
+
+/// Replaces one text in a field by another.
+pub(crate) fn replace_text(object: &mut Object, field: &str, from: &str, to: &str) {
+    if text(object, field) == Some(from) {
+        set(object, field, to);
+    }
+}

@@ -1,0 +1,27 @@
+//! Every published version of AHP.
+//!
+//! The host speaks 1.0. Between two neighbouring releases stands a *step*
+//! ([`steps`](self)), which says on JSON how the older one puts what the newer
+//! one means, and back. What goes to a client of 0.4 takes the steps
+//! 1.0 → 0.9 → … → 0.4; what comes from it takes them up again.
+//!
+//! What it never does: keep state, look at a clock, or decide anything. A step
+//! may look things up ([`World`]), always in the words of 1.0, and always as
+//! they were at the moment it translates for.
+//!
+//! Start reading at [`step`](self), the contract of a step; then `chain`,
+//! which runs them; then any of `steps`. `graph` finds the parts of a
+//! document that a step changes, wherever they are.
+
+mod chain;
+mod document;
+mod edit;
+mod graph;
+mod step;
+mod steps;
+mod world;
+
+pub use chain::{Chain, Lost};
+pub use document::{Call, Dispatch, Envelope};
+pub use step::Refused;
+pub use world::{Moment, Scene, Viewer, World};

@@ -1,0 +1,13 @@
+//! 0.4 ↔ 0.3.
+
+use agenthost_protocol::version::Release;
+
+use crate::step;
+
+pub(crate) struct Step;
+
+impl step::Step for Step {
+    fn older(&self) -> Release {
+        Release::V0_3
+    }
+}

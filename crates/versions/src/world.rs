@@ -1,0 +1,170 @@
+//! What steps may look at.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::ChatState;
+use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::session::{SessionState, SessionSummary};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::version::Release;
+
+/// The host's state, in the words of 1.0.
+pub trait World {
+    /// The state of a channel.
+    fn state(&self, channel: &Uri) -> Option<ChannelState>;
+
+    /// What the list of sessions shows of a session.
+    fn listed(&self, session: &Uri) -> Option<Arc<SessionSummary>>;
+
+    /// The session that a chat, a terminal or a changeset belongs to.
+    fn session_of(&self, channel: &Uri) -> Option<Uri>;
+}
+
+impl dyn World + '_ {
+    /// The state of a session.
+    pub fn session(&self, session: &Uri) -> Option<Arc<SessionState>> {
+        match self.state(session)? {
+            ChannelState::Session(state) => Some(state),
+            _ => None,
+        }
+    }
+
+    /// The state of a chat.
+    pub fn chat(&self, chat: &Uri) -> Option<Arc<ChatState>> {
+        match self.state(chat)? {
+            ChannelState::Chat(state) => Some(state),
+            _ => None,
+        }
+    }
+
+    /// The chat that is meant when a session is named.
+    pub fn default_chat(&self, session: &Uri) -> Option<Uri> {
+        self.session(session)?.default_chat.clone()
+    }
+}
+
+/// A part of the host's state, as it was at one moment. Small and cheap to
+/// make: states are shared, not copied.
+#[derive(Debug, Clone, Default)]
+pub struct Scene {
+    /// Channels with the session that they belong to.
+    pub channels: Vec<(Uri, Option<Uri>, ChannelState)>,
+    /// What the list of sessions shows.
+    pub listed: Vec<Arc<SessionSummary>>,
+}
+
+impl World for Scene {
+    fn state(&self, channel: &Uri) -> Option<ChannelState> {
+        let found = self.channels.iter().find(|(uri, ..)| uri == channel);
+        found.map(|(_, _, state)| state.clone())
+    }
+
+    fn listed(&self, session: &Uri) -> Option<Arc<SessionSummary>> {
+        let found = self.listed.iter().find(|one| one.resource == *session);
+        found.map(Arc::clone)
+    }
+
+    fn session_of(&self, channel: &Uri) -> Option<Uri> {
+        let found = self.channels.iter().find(|(uri, ..)| uri == channel);
+        found.and_then(|(_, session, _)| session.clone())
+    }
+}
+
+/// Whom something is translated for.
+///
+/// Most of what is sent is the same for all clients of a version and is made
+/// once. What a step asks here can differ between two of them: then it is made
+/// for each, see [`Viewer::is_personal`].
+#[derive(Debug, Clone)]
+pub struct Viewer {
+    release: Release,
+    client: ClientId,
+    /// Up to 0.3 a session and its chat are one; which chat that is stays as
+    /// it was when the client subscribed.
+    chats: BTreeMap<Uri, Uri>,
+    /// What it calls the root channel.
+    root: String,
+    personal: Cell<bool>,
+}
+
+/// What 0.1 documents as the address of the root.
+const OLD_ROOT: &str = "agenthost:/root";
+
+impl Viewer {
+    /// A client of a release.
+    pub fn new(release: Release, client: ClientId) -> Self {
+        Viewer {
+            release,
+            client,
+            chats: BTreeMap::new(),
+            root: OLD_ROOT.to_owned(),
+            personal: Cell::new(false),
+        }
+    }
+
+    /// What it speaks.
+    pub fn release(&self) -> Release {
+        self.release
+    }
+
+    /// Who it is. What is made with this is made for this client alone.
+    pub fn client(&self) -> &ClientId {
+        self.personal.set(true);
+        &self.client
+    }
+
+    /// The chat that this client sees as a session, if it is one that it
+    /// subscribed to.
+    pub fn chat_of(&self, session: &Uri) -> Option<&Uri> {
+        self.personal.set(true);
+        self.chats.get(session)
+    }
+
+    /// The session that this client sees a chat as.
+    pub fn session_of(&self, chat: &Uri) -> Option<&Uri> {
+        self.personal.set(true);
+        let mut pairs = self.chats.iter();
+        pairs.find_map(|(session, shown)| (shown == chat).then_some(session))
+    }
+
+    /// From now on the client sees this chat as that session.
+    pub fn show(&mut self, session: Uri, chat: Uri) {
+        self.chats.insert(session, chat);
+    }
+
+    /// The client does not follow a session any more.
+    pub fn hide(&mut self, session: &Uri) -> Option<Uri> {
+        self.chats.remove(session)
+    }
+
+    /// What the client calls the root channel (0.1 only).
+    pub fn root(&self) -> &str {
+        self.personal.set(true);
+        &self.root
+    }
+
+    /// The client called the root channel this.
+    pub fn call_root(&mut self, root: &str) {
+        root.clone_into(&mut self.root);
+    }
+
+    /// Whether anything was made with what is the client's own since this was
+    /// last asked.
+    pub fn is_personal(&self) -> bool {
+        self.personal.replace(false)
+    }
+}
+
+/// What a step translates for, and when.
+#[derive(Clone, Copy)]
+pub struct Moment<'a> {
+    /// For whom.
+    pub viewer: &'a Viewer,
+    /// The host's state. For an action: right after it.
+    pub world: &'a dyn World,
+    /// For an action: the state of its channel right before it.
+    pub before: Option<&'a ChannelState>,
+}
