@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use agenthost_protocol::connection::{ClientCapabilities, Implementation};
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::uri::Uri;
+use agenthost_protocol::version::Release;
 
 use crate::input::ConnectionId;
 
@@ -36,6 +37,13 @@ pub struct ClientRecord {
     pub shared: bool,
 }
 
+impl ClientRecord {
+    /// The release that it is spoken to in.
+    pub fn release(&self) -> Release {
+        Release::named(&self.version).unwrap_or(Release::CURRENT)
+    }
+}
+
 /// A client that is here, or was.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
@@ -59,6 +67,8 @@ pub(crate) struct Connection {
     /// The client, once it has said who it is.
     pub(crate) client: Option<ClientId>,
     pub(crate) subscriptions: BTreeSet<Uri>,
+    /// What it speaks.
+    pub(crate) release: Release,
 }
 
 /// All clients and connections.
@@ -74,6 +84,12 @@ impl Clients {
         self.connections.get(&connection)?.client.as_ref()
     }
 
+    /// Whether a connection speaks an older version than the host.
+    pub(crate) fn is_older(&self, connection: ConnectionId) -> bool {
+        let connection = self.connections.get(&connection);
+        connection.is_some_and(|connection| connection.release < Release::CURRENT)
+    }
+
     /// Whether another principal has the name already.
     pub(crate) fn is_taken(&self, id: &ClientId, by: &Principal) -> bool {
         self.clients
@@ -85,6 +101,7 @@ impl Clients {
     pub(crate) fn attach(&mut self, connection: ConnectionId, id: &ClientId, record: ClientRecord) {
         if let Some(connection) = self.connections.get_mut(&connection) {
             connection.client = Some(id.clone());
+            connection.release = record.release();
         }
         let client = self.clients.entry(id.clone()).or_insert_with(|| Client {
             record: record.clone(),

@@ -12,6 +12,7 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use crate::effect::{Effect, Effects, Recipient, Write};
 use crate::host::{Held, Host, StoredChannel, Subscription};
 use crate::input::{ConnectionId, Loaded};
+use crate::scenes::Scene;
 use crate::side_channel::without_apps;
 
 impl Host {
@@ -56,6 +57,10 @@ impl Host {
         let Held::Here(loaded) = &mut target.held else {
             return Outcome::NoOp;
         };
+        let mut subscribers = target.subscribers.keys();
+        let retold = subscribers.any(|connection| self.clients.is_older(*connection));
+        // Keeping it means that the reducer has to copy what it changes.
+        let before = (retold && !action.can_absorb()).then(|| loaded.state.clone());
         let outcome = loaded.state.reduce(&action);
         match &outcome {
             Outcome::Applied => {}
@@ -74,6 +79,9 @@ impl Host {
             origin,
         });
         out.write(Write::Action(Arc::clone(&envelope)));
+        if retold {
+            self.retell(&envelope, before, &mut to, out);
+        }
         if let Some(plain) = without_apps(&envelope) {
             to.retain(|recipient| {
                 let shown = self.shows_apps(recipient.connection);
@@ -90,6 +98,38 @@ impl Host {
             out.push(Effect::Publish { envelope, to });
         }
         outcome
+    }
+
+    /// Has those told of an action who do not speak the host's version.
+    fn retell(
+        &self,
+        envelope: &Arc<ActionEnvelope>,
+        before: Option<ChannelState>,
+        to: &mut Vec<Recipient>,
+        out: &mut Effects,
+    ) {
+        let is_older = |recipient: &mut Recipient| self.clients.is_older(recipient.connection);
+        let older: Vec<_> = to.extract_if(.., is_older).collect();
+        let scene = match &before {
+            Some(_) => self.scene([&envelope.channel]),
+            None => Scene::default(),
+        };
+        let plain = without_apps(envelope).map(Arc::new);
+        let (all, rest): (Vec<_>, Vec<_>) = older
+            .into_iter()
+            .map(|recipient| recipient.connection)
+            .partition(|connection| plain.is_none() || self.shows_apps(*connection));
+        let groups = [(envelope, all), (plain.as_ref().unwrap_or(envelope), rest)];
+        for (envelope, to) in groups {
+            if !to.is_empty() {
+                out.push(Effect::Retell {
+                    envelope: Arc::clone(envelope),
+                    before: before.clone(),
+                    scene: Box::new(scene.clone()),
+                    to,
+                });
+            }
+        }
     }
 
     /// Tells some who watch a channel something that is not kept: it changes

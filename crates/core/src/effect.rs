@@ -33,6 +33,7 @@ use crate::contents::KeptText;
 use crate::customizing::CustomizationErrand;
 use crate::files::FileErrand;
 use crate::input::{ConnectionId, Input};
+use crate::scenes::Scene;
 use crate::terminals::TerminalCommand;
 use crate::tool_servers::ToolErrand;
 use crate::watches::WatchErrand;
@@ -115,6 +116,18 @@ pub enum Effect {
         envelope: Arc<ActionEnvelope>,
         /// The subscribers.
         to: Vec<Recipient>,
+    },
+    /// Tell subscribers of older versions of an action.
+    Retell {
+        /// The action.
+        envelope: Arc<ActionEnvelope>,
+        /// The state of its channel before it; `None` for pieces of a stream,
+        /// which are the same in all versions.
+        before: Option<ChannelState>,
+        /// What there was right after it.
+        scene: Box<Scene>,
+        /// The subscribers.
+        to: Vec<ConnectionId>,
     },
     /// Show one subscriber what others know already.
     Show {

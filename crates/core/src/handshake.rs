@@ -8,7 +8,7 @@ use agenthost_protocol::connection::{
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::rpc::{RequestId, RpcError, UnsupportedVersionData};
 use agenthost_protocol::uri::{RootChannel, Uri};
-use agenthost_protocol::version::Version;
+use agenthost_protocol::version::{Release, Version};
 
 use crate::clients::ClientRecord;
 use crate::completions;
@@ -40,8 +40,9 @@ impl Host {
             return Err(Failure::AlreadyInitialized.into());
         }
         let Some(version) = negotiate(&params.protocol_versions)? else {
+            let spoken = Release::ALL.iter().rev();
             let supported = UnsupportedVersionData {
-                supported_versions: vec!["^1.0.0".to_owned()],
+                supported_versions: spoken.map(|release| format!("^{release}")).collect(),
             };
             return Err(RpcError::unsupported_version(
                 "none of the offered protocol versions is spoken here",
@@ -207,8 +208,7 @@ fn negotiate(offers: &[String]) -> Result<Option<&str>, Failure> {
             let beginning = offer.chars().take(40).collect();
             Failure::MalformedVersion(beginning)
         })?;
-        let spoken = version.major == Version::CURRENT.major;
-        if spoken && best.is_none_or(|(highest, _)| version > highest) {
+        if Release::of(version).is_some() && best.is_none_or(|(highest, _)| version > highest) {
             best = Some((version, offer));
         }
     }

@@ -12,6 +12,7 @@ use agenthost_protocol::root::{AgentInfo, AgentsChanged, RootAction, RootState};
 use agenthost_protocol::session::{SessionState, SessionSummary};
 use agenthost_protocol::terminal::TerminalInfo;
 use agenthost_protocol::uri::{RootChannel, Uri};
+use agenthost_protocol::version::Release;
 
 use crate::agent::{ForbiddenValue, SlashCommand};
 use crate::authentication::TokenPlace;
@@ -253,6 +254,7 @@ impl Host {
                     principal,
                     client: None,
                     subscriptions: BTreeSet::new(),
+                    release: Release::CURRENT,
                 };
                 self.clients.connections.insert(connection, new);
             }

@@ -22,6 +22,12 @@ impl Host {
     /// they are there, it may turn out to need more: ask again.
     pub fn needs(&self, input: &Input) -> Vec<Need> {
         let (channels, extent) = self.touched(input);
+        self.needs_of(channels, extent)
+    }
+
+    /// Which of some channels the host does not have in memory, with the
+    /// sessions that they belong to.
+    pub fn needs_of(&self, channels: Vec<Uri>, extent: Extent) -> Vec<Need> {
         let mut needed: Vec<Need> = Vec::new();
         for channel in channels {
             let owner = self.owner(&channel).cloned();

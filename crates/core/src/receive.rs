@@ -96,7 +96,7 @@ impl Host {
                 return Err(Failure::NotInitialized.into());
             }
             ClientRequest::Subscribe(params) => self.subscribe(connection, &params, out),
-            ClientRequest::ListSessions(params) => self.list_sessions(&params),
+            ClientRequest::ListSessions(params) => self.list_sessions(connection, &params),
             ClientRequest::CreateSession(params) => {
                 self.create_session(env, connection, id, params, out)?;
                 return Ok(None);

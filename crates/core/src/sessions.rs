@@ -12,6 +12,7 @@ use agenthost_protocol::session::{
     SessionLifecycle, SessionMetadata, SessionState, SessionSummary,
 };
 use agenthost_protocol::uri::{RootChannel, Uri};
+use agenthost_protocol::version::Release;
 use percent_encoding::percent_decode_str;
 
 use crate::agent::AgentCommand;
@@ -156,7 +157,12 @@ impl Host {
 
     /// The sessions, the latest change first. A cursor names the last session
     /// that was listed, so it stays good when sessions come and go.
-    pub(crate) fn list_sessions(&self, params: &ListSessionsParams) -> Result<Answer, Failure> {
+    /// Up to 0.5.0 there were no pages: whoever speaks that gets all.
+    pub(crate) fn list_sessions(
+        &self,
+        connection: ConnectionId,
+        params: &ListSessionsParams,
+    ) -> Result<Answer, Failure> {
         let mut sorted: Vec<_> = self.sessions.values().map(|s| (key(s), s)).collect();
         sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
         let start = match &params.cursor {
@@ -168,7 +174,11 @@ impl Host {
             }
         };
         let limit = params.limit.and_then(|limit| usize::try_from(limit).ok());
-        let limit = limit.unwrap_or(PAGE).clamp(1, PAGE);
+        let peer = self.clients.connections.get(&connection);
+        let limit = match peer.is_some_and(|peer| peer.release <= Release::V0_5_0) {
+            true => sorted.len(),
+            false => limit.unwrap_or(PAGE).clamp(1, PAGE),
+        };
         let page: Vec<_> = sorted.iter().skip(start).take(limit).collect();
         let more = sorted.len() > start + limit;
         Ok(Answer::ListSessions(ListSessionsResult {

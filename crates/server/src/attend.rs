@@ -13,8 +13,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::ServerLimits;
-use crate::connection::{Event, decode};
+use crate::connection::{Event, Message, decode};
 use crate::encode;
+use crate::older::Fluent;
 use crate::outbox::{Closing, Outgoing, Outlet, Room, outbox};
 use crate::pace::Pace;
 use crate::wire_log::{Direction, WireLog};
@@ -81,11 +82,13 @@ pub(crate) struct Gone;
 pub(crate) async fn attend(lobby: &Lobby, reader: impl Reader, writer: impl Writer) {
     let connection = ConnectionId(lobby.next.fetch_add(1, Ordering::Relaxed));
     let (outbox, outlet) = outbox(lobby.limits.outbox_bytes, Arc::clone(&lobby.room));
+    let fluent = Fluent::default();
     let connected = Event::Connected {
         connection,
         // Whoever gets this far is the owner of the machine.
         principal: Principal("owner".to_owned()),
         outbox,
+        fluent: fluent.clone(),
     };
     if lobby.events.send(connected).await.is_err() {
         return;
@@ -94,7 +97,7 @@ pub(crate) async fn attend(lobby: &Lobby, reader: impl Reader, writer: impl Writ
     let mut writing = std::pin::pin!(write(lobby, connection, writer, outlet));
     tokio::select! {
         () = &mut writing => {}
-        why = read(lobby, connection, reader) => {
+        why = read(lobby, connection, reader, &fluent) => {
             tracing::debug!(connection = connection.0, why = why.reason(), "nothing more to read");
             // What it asked before is answered: a peer may stop talking and
             // still listen. If the host stops, it says so itself.
@@ -112,7 +115,12 @@ pub(crate) async fn attend(lobby: &Lobby, reader: impl Reader, writer: impl Writ
 }
 
 /// Reads until there is no more; says why.
-async fn read(lobby: &Lobby, connection: ConnectionId, mut reader: impl Reader) -> Closing {
+async fn read(
+    lobby: &Lobby,
+    connection: ConnectionId,
+    mut reader: impl Reader,
+    fluent: &Fluent,
+) -> Closing {
     let mut pace = Pace::new(lobby.limits.rate);
     // So many messages of one peer may wait for the loop, so that nobody
     // fills its queue alone.
@@ -127,11 +135,8 @@ async fn read(lobby: &Lobby, connection: ConnectionId, mut reader: impl Reader) 
             Incoming::End(why @ (Closing::TooLarge | Closing::NotText)) => {
                 // It gets an answer like anything else that is no message.
                 let error = RpcError::new(ErrorCode::ParseError, why.reason());
-                (
-                    Some(Received::Invalid(RequestId::Null, error)),
-                    0,
-                    Some(why),
-                )
+                let invalid = Received::Invalid(RequestId::Null, error);
+                (Some(Message::Read(invalid)), 0, Some(why))
             }
             Incoming::End(why) => return why,
             Incoming::Text(text) => {
@@ -139,17 +144,19 @@ async fn read(lobby: &Lobby, connection: ConnectionId, mut reader: impl Reader) 
                     log.record(connection, Direction::In, &text);
                 }
                 pace.step().await;
-                (decode(&text, lobby.limits.message), text.len(), None)
+                let bytes = text.len();
+                let message = match fluent.is_known() {
+                    true => decode(&text, lobby.limits.message).map(Message::Read),
+                    false => Some(Message::Unread(text)),
+                };
+                (message, bytes, None)
             }
         };
         let place = Arc::clone(&in_flight).acquire_owned().await;
         if let (Some(message), Ok(place)) = (message, place) {
-            let input = Input::Received {
+            let received = Event::Received {
                 connection,
                 message,
-            };
-            let received = Event::Received {
-                input,
                 place,
                 bytes,
             };
@@ -208,6 +215,13 @@ async fn write(
         let text = match outgoing {
             Some(Outgoing::Text(text)) => text,
             Some(Outgoing::Answer(id, answer)) => match encode::answer(&id, &answer) {
+                Ok(text) => text.into(),
+                Err(error) => {
+                    tracing::error!(%error, "an answer could not be encoded");
+                    return;
+                }
+            },
+            Some(Outgoing::Older(answer)) => match answer.encode() {
                 Ok(text) => text.into(),
                 Err(error) => {
                     tracing::error!(%error, "an answer could not be encoded");

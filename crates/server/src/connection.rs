@@ -4,12 +4,14 @@ use agenthost_core::{
     ConnectionId, Input, Principal, RawAnswer, Received, ServerMessage, is_server_channel,
 };
 use agenthost_protocol::rpc::{
-    Call, CallError, ClientNotification, ClientRequest, ErrorCode, Message, RequestId, RpcError,
+    self, Call, CallError, ClientNotification, ClientRequest, ErrorCode, RequestId, RpcError,
 };
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Document, Json, Limits, Node, Object};
+use axum::extract::ws::Utf8Bytes;
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::older::Fluent;
 use crate::outbox::{Closing, Outbox};
 
 /// Something for the loop.
@@ -20,11 +22,14 @@ pub(crate) enum Event {
         connection: ConnectionId,
         principal: Principal,
         outbox: Outbox,
+        /// To be told when it is known that it speaks the host's version.
+        fluent: Fluent,
     },
     /// A peer said something. It keeps its place until the loop has dealt
     /// with it.
     Received {
-        input: Input,
+        connection: ConnectionId,
+        message: Message,
         place: OwnedSemaphorePermit,
         /// How long it was.
         bytes: usize,
@@ -38,6 +43,15 @@ pub(crate) enum Event {
     Input(Input),
 }
 
+/// What a peer said.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// In the host's version, and it was read.
+    Read(Received),
+    /// Which version it is in is not known, or it is an older one.
+    Unread(Utf8Bytes),
+}
+
 /// Decodes a message. `None` if it needs nothing done: a notification that
 /// nobody knows (RPC-11).
 pub(crate) fn decode(text: &str, limits: Limits) -> Option<Received> {
@@ -48,24 +62,24 @@ pub(crate) fn decode(text: &str, limits: Limits) -> Option<Received> {
             return Some(Received::Invalid(RequestId::Null, error));
         }
     };
-    match Message::decode(&document) {
+    match rpc::Message::decode(&document) {
         // An answer is never answered, however wrong it is.
         Err(invalid) if is_answer(document.root()) => {
             let id = invalid.id.clone();
             Some(Received::Response(id, Box::new(Err(invalid.into()))))
         }
         Err(invalid) => Some(Received::Invalid(invalid.id.clone(), invalid.into())),
-        Ok(Message::Request(id, call)) if let Some(message) = to_server(&document, &call) => {
+        Ok(rpc::Message::Request(id, call)) if let Some(message) = to_server(&document, &call) => {
             Some(Received::ToServer(Some(id), Box::new(message)))
         }
-        Ok(Message::Notification(call)) if let Some(message) = to_server(&document, &call) => {
+        Ok(rpc::Message::Notification(call)) if let Some(message) = to_server(&document, &call) => {
             Some(Received::ToServer(None, Box::new(message)))
         }
-        Ok(Message::Request(id, call)) => Some(match ClientRequest::decode(&call) {
+        Ok(rpc::Message::Request(id, call)) => Some(match ClientRequest::decode(&call) {
             Ok(request) => Received::Request(id, Box::new(request)),
             Err(error) => Received::Invalid(id, error.into()),
         }),
-        Ok(Message::Notification(call)) => match ClientNotification::decode(&call) {
+        Ok(rpc::Message::Notification(call)) => match ClientNotification::decode(&call) {
             Ok(notification) => Some(Received::Notification(Box::new(notification))),
             Err(CallError::UnknownMethod(_)) => None,
             Err(CallError::InvalidParams(error)) => {
@@ -74,7 +88,7 @@ pub(crate) fn decode(text: &str, limits: Limits) -> Option<Received> {
                 None
             }
         },
-        Ok(Message::Response(response)) => {
+        Ok(rpc::Message::Response(response)) => {
             let answer = response.outcome.map(|result| RawAnswer(result.to_json()));
             Some(Received::Response(response.id, Box::new(answer)))
         }

@@ -1,6 +1,8 @@
 //! The loop: inputs in batches, the log, then the world.
 
 mod effects;
+mod hearing;
+mod telling;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,16 +11,18 @@ use agenthost_core::{Effects, Env, Extent, Host, Input, Need, Received, Write};
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::rpc::ClientRequest;
+use agenthost_protocol::wire::Limits;
 use agenthost_store::{Appended, Retention, Store, StoreError};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::batch::Batch;
-use crate::connection::Event;
+use crate::connection::{Event, Message};
 use crate::customizing::Customizing;
 use crate::deliveries::Deliveries;
 use crate::later::Later;
+use crate::older::Older;
 use crate::outbox::{Outgoing, Room};
 
 /// Actions between two looks at what can be forgotten.
@@ -45,6 +49,9 @@ pub(crate) struct Driver {
     pub(crate) events: mpsc::Receiver<Event>,
     pub(crate) from_agents: mpsc::Receiver<Input>,
     pub(crate) deliveries: Deliveries,
+    pub(crate) older: Older,
+    /// What a message may be.
+    pub(crate) limits: Limits,
     pub(crate) room: Room,
     pub(crate) later: Later,
     pub(crate) customizing: Option<Customizing>,
@@ -164,22 +171,39 @@ impl Driver {
                     connection,
                     principal,
                     outbox,
+                    fluent,
                 } => {
                     self.deliveries.insert(connection, outbox);
+                    self.older.connected(connection, fluent);
                     let connected = Input::Connected {
                         connection,
                         principal,
                     };
                     self.step(connected, &mut out)?;
                 }
-                Event::Received { input, place, .. } => {
-                    self.step(input, &mut out)?;
+                Event::Received {
+                    connection,
+                    message,
+                    place,
+                    ..
+                } => {
+                    match message {
+                        Message::Read(message) => {
+                            let received = Input::Received {
+                                connection,
+                                message,
+                            };
+                            self.step(received, &mut out)?;
+                        }
+                        Message::Unread(text) => self.hear(connection, &text, &mut out)?,
+                    }
                     places.push(place);
                 }
                 Event::Leaving { connection, why } => leaving.push((connection, why)),
                 Event::Input(input) => {
                     if let Input::Disconnected { connection } = &input {
                         self.deliveries.remove(*connection);
+                        self.older.disconnected(*connection);
                         self.later.forget(*connection);
                     }
                     let quiet = matches!(input, Input::Quiet);
@@ -219,12 +243,15 @@ impl Driver {
             }
         }
         let env = self.env();
+        let before = out.effects.len();
         self.host.step(&env, input, out);
+        let new = out.effects.get(before..).unwrap_or_default();
+        self.older.look_around(&self.host, new);
         Ok(())
     }
 
     /// A replay is one message, so what it holds is bounded.
-    fn bound_replay(&self, input: Input) -> Result<Input, StoreError> {
+    fn bound_replay(&mut self, input: Input) -> Result<Input, StoreError> {
         let Input::Received {
             connection,
             message: Received::Request(id, request),
@@ -240,6 +267,15 @@ impl Driver {
                     > REPLAY =>
             {
                 Received::TooMuchMissed(id, Box::new(params))
+            }
+            ClientRequest::Reconnect(params) if self.older.has(connection) => {
+                match self.past(&params)? {
+                    Some(past) => {
+                        self.older.recall_past(connection, &id, past);
+                        Received::Request(id, Box::new(ClientRequest::Reconnect(params)))
+                    }
+                    None => Received::TooMuchMissed(id, Box::new(params)),
+                }
             }
             request => Received::Request(id, Box::new(request)),
         };

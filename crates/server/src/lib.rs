@@ -24,6 +24,7 @@ mod encode;
 mod gate;
 mod later;
 mod lines;
+mod older;
 mod outbox;
 mod pace;
 mod serve;

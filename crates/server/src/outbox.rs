@@ -13,6 +13,8 @@ use agenthost_core::Answer;
 use agenthost_protocol::rpc::RequestId;
 use axum::extract::ws::Utf8Bytes;
 use tokio::sync::mpsc;
+
+use crate::older::OlderAnswer;
 use tokio_util::sync::CancellationToken;
 
 /// Most messages that wait, however small they are.
@@ -26,6 +28,8 @@ pub(crate) enum Outgoing {
     /// An answer, encoded by the connection that it goes to: a snapshot can be
     /// large, and the loop has no time for that.
     Answer(RequestId, Box<Answer>),
+    /// An answer in the words of an older version, encoded likewise.
+    Older(Box<OlderAnswer>),
     /// The end, once all before it is sent.
     Close(Closing),
 }
@@ -178,7 +182,7 @@ fn size(outgoing: &Outgoing) -> usize {
     match outgoing {
         Outgoing::Text(text) => text.len(),
         // A pointer to a state that the host has anyway.
-        Outgoing::Answer(..) => 1_024,
+        Outgoing::Answer(..) | Outgoing::Older(_) => 1_024,
         Outgoing::Close(_) => 0,
     }
 }

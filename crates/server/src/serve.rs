@@ -32,6 +32,7 @@ use crate::drive::Driver;
 use crate::gate::{self, Gate};
 use crate::later::Later;
 use crate::lines::{self, PrivateSocket};
+use crate::older::Older;
 use crate::outbox::Room;
 use crate::socket;
 use crate::surveys::Surveys;
@@ -389,6 +390,8 @@ fn driver(
         events,
         from_agents,
         deliveries: Deliveries::new(config.limits.patience),
+        older: Older::default(),
+        limits: config.limits.message,
         room: Room::default(),
         later,
         customizing,

@@ -105,7 +105,23 @@ impl Store {
         loaded.map_err(|error| say_damage(&self.directory.database(), error))
     }
 
-    fn read(&mut self, channel: &Uri, extent: Extent) -> Result<Option<Loaded>, StoreError> {
+    /// A channel as it was right after an action; `None` if what was before
+    /// its snapshot would have to be known. Of a chat, the latest turns.
+    pub fn load_at(&mut self, channel: &Uri, seq: ServerSeq) -> Result<Option<Loaded>, StoreError> {
+        let Some((snapshot, state)) = self.row(channel)? else {
+            return Ok(None);
+        };
+        if snapshot > number(seq) {
+            return Ok(None);
+        }
+        let mut later = self.later(channel, snapshot)?;
+        later.retain(|envelope| envelope.server_seq <= seq);
+        let (loaded, _) = self.put_together(channel, state, later, Extent::Tail)?;
+        Ok(Some(loaded))
+    }
+
+    /// The snapshot of a channel, and the number of the last action in it.
+    fn row(&self, channel: &Uri) -> Result<Option<(i64, ChannelState)>, StoreError> {
         let row = self
             .connection
             .prepare_cached("SELECT seq, state FROM channels WHERE channel = ?1")?
@@ -116,8 +132,28 @@ impl Store {
         let Some((seq, text)) = row else {
             return Ok(None);
         };
-        let state: ChannelState = rows::read(|| format!("the state of {channel}"), &text)?;
+        let state = rows::read(|| format!("the state of {channel}"), &text)?;
+        Ok(Some((seq, state)))
+    }
+
+    fn read(&mut self, channel: &Uri, extent: Extent) -> Result<Option<Loaded>, StoreError> {
+        let Some((seq, state)) = self.row(channel)? else {
+            return Ok(None);
+        };
         let later = self.later(channel, seq)?;
+        let (loaded, kept) = self.put_together(channel, state, later, extent)?;
+        self.kept.insert(channel.clone(), kept);
+        Ok(Some(loaded))
+    }
+
+    /// A snapshot and what came after; and what of it the tables have.
+    fn put_together(
+        &self,
+        channel: &Uri,
+        state: ChannelState,
+        later: Vec<ActionEnvelope>,
+        extent: Extent,
+    ) -> Result<(Loaded, Kept), StoreError> {
         let cut = |envelope: &ActionEnvelope| {
             matches!(&*envelope.action, Action::Chat(ChatAction::Truncated(_)))
         };
@@ -128,7 +164,7 @@ impl Store {
             extent
         };
         let mut loaded = turns::read(&self.connection, channel, state, extent)?;
-        self.kept.insert(channel.clone(), Kept::of(&loaded));
+        let kept = Kept::of(&loaded);
         for envelope in later {
             match loaded.state.reduce(&envelope.action) {
                 Outcome::Applied | Outcome::NoOp => {}
@@ -140,7 +176,7 @@ impl Store {
                 }
             }
         }
-        Ok(Some(loaded))
+        Ok((loaded, kept))
     }
 
     /// What happened on a channel after an action.

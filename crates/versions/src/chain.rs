@@ -1,7 +1,9 @@
 //! Runs the steps.
 
+use std::fmt;
+
 use agenthost_protocol::action::{ActionEnvelope, Rejection};
-use agenthost_protocol::channel::{ChannelState, Snapshot};
+use agenthost_protocol::channel::{ChannelKind, ChannelState, Snapshot};
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 use serde::Serialize;
@@ -16,6 +18,13 @@ use crate::world::Moment;
 #[derive(Debug, thiserror::Error)]
 #[error("could not be translated: {0}")]
 pub struct Lost(#[from] serde_json::Error);
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let releases = self.steps.iter().map(|step| step.older());
+        f.debug_list().entries(releases).finish()
+    }
+}
 
 /// The way from 1.0 to a release, and back.
 #[derive(Clone, Copy)]
@@ -35,6 +44,11 @@ impl Chain {
         Chain {
             steps: all.get(..count).unwrap_or(all),
         }
+    }
+
+    /// Whether the release has snapshots of such channels.
+    pub fn knows(&self, kind: ChannelKind) -> bool {
+        self.steps.iter().all(|step| step.knows(kind))
     }
 
     /// Takes an action down: the actions that say the same, in order. The
@@ -120,7 +134,7 @@ impl Chain {
         state: &ChannelState,
     ) -> Result<Option<Object>, Lost> {
         let kind = state.kind();
-        if !self.steps.iter().all(|step| step.knows(kind)) {
+        if !self.knows(kind) {
             return Ok(None);
         }
         let mut state = object(state)?;

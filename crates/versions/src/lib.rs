@@ -17,11 +17,13 @@ mod chain;
 mod document;
 mod edit;
 mod graph;
+mod history;
 mod step;
 mod steps;
 mod world;
 
 pub use chain::{Chain, Lost};
 pub use document::{Call, Dispatch, Envelope};
+pub use history::turns;
 pub use step::Refused;
 pub use world::{Moment, Scene, Viewer, World};

@@ -76,8 +76,8 @@ impl World for Scene {
 /// Whom something is translated for.
 ///
 /// Most of what is sent is the same for all clients of a version and is made
-/// once. What a step asks here can differ between two of them: then it is made
-/// for each, see [`Viewer::is_personal`].
+/// once. Who the client is and what it calls things differs between two of them:
+/// what was made with that is made for each, see [`Viewer::is_personal`].
 #[derive(Debug, Clone)]
 pub struct Viewer {
     release: Release,
@@ -119,13 +119,11 @@ impl Viewer {
     /// The chat that this client sees as a session, if it is one that it
     /// subscribed to.
     pub fn chat_of(&self, session: &Uri) -> Option<&Uri> {
-        self.personal.set(true);
         self.chats.get(session)
     }
 
     /// The session that this client sees a chat as.
     pub fn session_of(&self, chat: &Uri) -> Option<&Uri> {
-        self.personal.set(true);
         let mut pairs = self.chats.iter();
         pairs.find_map(|(session, shown)| (shown == chat).then_some(session))
     }

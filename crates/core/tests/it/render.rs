@@ -58,6 +58,15 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                     render_action(&envelope.action)
                 )
             }
+            Effect::Retell { envelope, to, .. } => {
+                format!(
+                    "{}: {} retold {} {}",
+                    names(to),
+                    envelope.server_seq.0,
+                    short(&envelope.channel),
+                    render_action(&envelope.action)
+                )
+            }
             Effect::Show {
                 connection,
                 envelope,

@@ -270,8 +270,14 @@ impl Simulation {
     }
 
     fn initialize(&mut self, connection: ConnectionId, client: &str) {
+        // Clients of older versions are told the same in another way.
+        let version = if self.chance.rng.u8(..4) == 0 {
+            "0.4.0"
+        } else {
+            "1.0.0"
+        };
         let params = json!({
-            "channel": "ahp-root://", "clientId": client, "protocolVersions": ["1.0.0"],
+            "channel": "ahp-root://", "clientId": client, "protocolVersions": [version],
             "initialSubscriptions": ["ahp-root://"],
         });
         self.request(connection, "initialize", params);

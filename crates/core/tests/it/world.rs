@@ -341,6 +341,32 @@ impl World {
                     client.apply(envelope);
                 }
             }
+            Effect::Retell {
+                envelope,
+                before,
+                scene,
+                to,
+            } => {
+                for connection in to {
+                    let client = self.clients.get_mut(connection).unwrap();
+                    client.apply(envelope);
+                }
+                // What goes with it is what there was right after.
+                if let Some(before) = before {
+                    let mut after = before.clone();
+                    let outcome = after.reduce(&envelope.action);
+                    assert!(matches!(outcome, Outcome::Applied | Outcome::NoOp));
+                    let found = scene
+                        .channels
+                        .iter()
+                        .find(|(uri, ..)| *uri == envelope.channel);
+                    let mut found = found.unwrap().2.clone();
+                    // Some are not told of apps.
+                    hide_apps(&mut found);
+                    hide_apps(&mut after);
+                    assert_eq!(found, after);
+                }
+            }
             Effect::Show {
                 connection,
                 envelope,

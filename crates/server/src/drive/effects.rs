@@ -13,10 +13,21 @@ use crate::outbox::{Closing, Outgoing};
 
 impl Driver {
     /// Does one thing. What the host has to know at once comes back.
-    pub(super) fn effect(&mut self, effect: Effect) -> Result<Option<Input>, StoreError> {
+    pub(super) fn effect(&mut self, effect: Effect) -> Result<Vec<Input>, StoreError> {
         let Some(effect) = self.later.surveys.hold(effect) else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
+        match effect {
+            Effect::Reply {
+                connection,
+                id,
+                answer,
+            } if self.older.has(connection) => self.answer_older(connection, id, answer),
+            effect => Ok(self.act(effect)?.into_iter().collect()),
+        }
+    }
+
+    fn act(&mut self, effect: Effect) -> Result<Option<Input>, StoreError> {
         match effect {
             Effect::Reply {
                 connection,
@@ -44,13 +55,46 @@ impl Driver {
                 let text = self.action_text(&envelope)?;
                 self.deliveries.publish(&envelope, &to, &text)?;
             }
-            Effect::Notify { notification, to } => {
+            Effect::Retell {
+                envelope,
+                before,
+                scene,
+                to,
+            } => self.retell(&envelope, before.as_ref(), *scene, &to)?,
+            Effect::Notify {
+                notification,
+                mut to,
+            } => {
+                self.notify_older(&notification, &mut to)?;
                 let encoded = encode::notification(notification.method(), &*notification);
                 let text = utf8(encoded)?;
                 for connection in to {
                     self.deliveries
                         .send(connection, Outgoing::Text(text.clone()))?;
                 }
+            }
+            Effect::Show {
+                connection,
+                envelope,
+            } if self.older.has(connection) => {
+                let scene = self.host.scene([&envelope.channel]);
+                let before = self.host.state(&envelope.channel).cloned();
+                self.retell(&envelope, before.as_ref(), scene, &[connection])?;
+            }
+            Effect::Reject {
+                connection,
+                rejection,
+            } if self.older.has(connection) => {
+                let texts = self.older.rejection(&self.host, connection, &rejection);
+                self.tell(connection, texts)?;
+            }
+            Effect::Ask {
+                connection,
+                id,
+                request,
+            } if self.older.has(connection) => {
+                let text = self.older.request(&self.host, connection, &id, &request);
+                self.tell(connection, text.map(|text| text.into_iter().collect()))?;
             }
             Effect::Show {
                 connection,
@@ -132,7 +176,7 @@ impl Driver {
     }
 
     /// An action as the log has it. It is in the log, or it would not be here.
-    fn action_text(&self, envelope: &ActionEnvelope) -> Result<Utf8Bytes, StoreError> {
+    pub(super) fn action_text(&self, envelope: &ActionEnvelope) -> Result<Utf8Bytes, StoreError> {
         let seq = envelope.server_seq;
         let logged = self.appended.iter().find_map(|batch| batch.envelope(seq));
         match logged {
@@ -144,7 +188,7 @@ impl Driver {
 
 /// What of the log a client gets to see. Few actions have anything in them that
 /// not all do, so few are read.
-fn as_seen(mut envelopes: Vec<String>, seen: Seen) -> Result<Vec<String>, StoreError> {
+pub(super) fn as_seen(mut envelopes: Vec<String>, seen: Seen) -> Result<Vec<String>, StoreError> {
     if seen == Seen::WithoutApps {
         let of_servers = |text: &&mut String| text.contains("\"mcp");
         for text in envelopes.iter_mut().filter(of_servers) {

@@ -1,0 +1,83 @@
+//! The state around something, for whoever puts it into the words of an older
+//! version.
+//!
+//! The host speaks one version. Clients of others are told by the edge, which
+//! may have to look at more than the action itself, and as it was right then:
+//! by the time it gets there, more has happened. So a scene goes with it.
+
+use std::sync::Arc;
+
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::session::SessionSummary;
+use agenthost_protocol::uri::Uri;
+
+use crate::host::Host;
+use crate::input::ConnectionId;
+
+/// A part of the host's state at one moment. States are shared, not copied.
+#[derive(Debug, Clone, Default)]
+pub struct Scene {
+    /// Channels, each with the session it belongs to.
+    pub channels: Vec<(Uri, Option<Uri>, ChannelState)>,
+    /// What the list of sessions shows of the sessions among them.
+    pub listed: Vec<Arc<SessionSummary>>,
+}
+
+impl Host {
+    /// The state of some channels with their sessions and the default chats of
+    /// these, as far as it is in memory.
+    pub fn scene<'a>(&self, channels: impl IntoIterator<Item = &'a Uri>) -> Scene {
+        let mut scene = Scene::default();
+        for channel in channels {
+            self.add_to(&mut scene, channel);
+            let session = self.owner(channel).unwrap_or(channel);
+            if let Some(summary) = self.sessions.get(session)
+                && !scene.listed.iter().any(|one| one.resource == *session)
+            {
+                self.add_to(&mut scene, session);
+                if let Some(chat) = &summary.default_chat {
+                    self.add_to(&mut scene, chat);
+                }
+                scene.listed.push(Arc::new(summary.clone()));
+            }
+        }
+        scene
+    }
+
+    fn add_to(&self, scene: &mut Scene, channel: &Uri) {
+        if scene.channels.iter().any(|(known, ..)| known == channel) {
+            return;
+        }
+        if let Some(state) = self.state(channel) {
+            let owner = self.owner(channel).cloned();
+            scene.channels.push((channel.clone(), owner, state.clone()));
+        }
+    }
+
+    /// The version that was agreed on with a client, as it wrote it.
+    pub fn version_of(&self, client: &ClientId) -> Option<&str> {
+        let client = self.clients.clients.get(client)?;
+        Some(client.record.version.as_str())
+    }
+
+    /// The client of a connection that is past its handshake.
+    pub fn client_at(&self, connection: ConnectionId) -> Option<&ClientId> {
+        self.clients.client_of(connection)
+    }
+
+    /// What the list of sessions shows of a session.
+    pub fn listed(&self, session: &Uri) -> Option<&SessionSummary> {
+        self.sessions.get(session)
+    }
+
+    /// Whether there is such a channel, in memory or not.
+    pub fn has_channel(&self, channel: &Uri) -> bool {
+        self.channels.contains_key(channel)
+    }
+
+    /// The session that a channel belongs to.
+    pub fn session_of(&self, channel: &Uri) -> Option<&Uri> {
+        self.owner(channel)
+    }
+}

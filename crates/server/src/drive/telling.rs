@@ -1,0 +1,113 @@
+//! What goes to clients of older versions.
+
+use agenthost_core::{Answer, ConnectionId, Input, Scene};
+use agenthost_protocol::action::ActionEnvelope;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::rpc::{HostNotification, RequestId, RpcError};
+use agenthost_store::StoreError;
+use axum::extract::ws::Utf8Bytes;
+
+use super::Driver;
+use crate::older::{self, Happened, TellError, Told};
+use crate::outbox::{Closing, Outgoing};
+
+impl Driver {
+    pub(super) fn answer_older(
+        &mut self,
+        connection: ConnectionId,
+        id: RequestId,
+        answer: Result<Answer, RpcError>,
+    ) -> Result<Vec<Input>, StoreError> {
+        let replayed = match &answer {
+            Ok(Answer::Replay {
+                after,
+                until,
+                channels,
+                seen,
+                ..
+            }) => {
+                let missed = self.store.replay(*after, *until, channels)?;
+                let missed = super::effects::as_seen(missed, *seen)?;
+                self.older.replay(&self.host, connection, &id, &missed)
+            }
+            _ => Ok(Vec::new()),
+        };
+        let replayed = match replayed {
+            Ok(replayed) => replayed,
+            Err(lost) => {
+                self.tell(connection, Err(lost.into()))?;
+                return Ok(Vec::new());
+            }
+        };
+        match self.older.answer(connection, id, answer, replayed) {
+            Some((answer, inputs)) => {
+                let outgoing = Outgoing::Older(Box::new(answer));
+                self.deliveries.send(connection, outgoing)?;
+                Ok(inputs)
+            }
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Tells of an action. What is the same for several is made once.
+    pub(super) fn retell(
+        &mut self,
+        envelope: &ActionEnvelope,
+        before: Option<&ChannelState>,
+        scene: Scene,
+        to: &[ConnectionId],
+    ) -> Result<(), StoreError> {
+        let current = self.action_text(envelope)?;
+        let scene = older::scene(scene);
+        let happened = Happened {
+            envelope,
+            before,
+            scene: &scene,
+            current: &current,
+        };
+        let mut told = Told::default();
+        for connection in to {
+            let texts = self.older.action(*connection, &happened, &mut told);
+            self.tell(*connection, texts)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the older ones among some, and leaves the others.
+    pub(super) fn notify_older(
+        &mut self,
+        notification: &HostNotification,
+        to: &mut Vec<ConnectionId>,
+    ) -> Result<(), StoreError> {
+        let older: Vec<_> = to.extract_if(.., |one| self.older.has(*one)).collect();
+        for connection in older {
+            let texts = self
+                .older
+                .notification(&self.host, connection, notification);
+            self.tell(connection, texts)?;
+        }
+        Ok(())
+    }
+
+    /// Sends what was put into words. If that failed, the client would miss
+    /// something: it has to come back and start from where things are.
+    pub(super) fn tell(
+        &mut self,
+        connection: ConnectionId,
+        texts: Result<Vec<Utf8Bytes>, TellError>,
+    ) -> Result<(), StoreError> {
+        match texts {
+            Ok(texts) => {
+                for text in texts {
+                    self.deliveries.send(connection, Outgoing::Text(text))?;
+                }
+            }
+            Err(error) => {
+                tracing::error!(connection = connection.0, %error, "a client can't be told");
+                let close = Outgoing::Close(Closing::Done);
+                self.deliveries.send(connection, close)?;
+            }
+        }
+        Ok(())
+    }
+}

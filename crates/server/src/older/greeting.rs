@@ -1,0 +1,60 @@
+//! The first words of a connection say what it speaks.
+
+use agenthost_core::Host;
+use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::version::{Release, Version};
+use agenthost_protocol::wire::{Json, Object};
+
+use super::Peer;
+
+/// The only version that was a number.
+const FIRST: i64 = 1;
+
+/// Who says hello, if it is a client of an older version. What is wrong with a
+/// greeting is for the host to say.
+pub(super) fn peer(host: &Host, method: &str, params: &Object) -> Option<Peer> {
+    let client = ClientId::from(params.get("clientId")?.as_str()?);
+    let (release, version) = match method {
+        "initialize" => offered(params)?,
+        "reconnect" => {
+            let version = host.version_of(&client)?;
+            let release = Release::named(version)?;
+            (release, told(release, version))
+        }
+        _ => return None,
+    };
+    (release < Release::CURRENT).then(|| Peer::new(release, version, client))
+}
+
+/// The highest offer that is spoken, and how the client is told so.
+fn offered(params: &Object) -> Option<(Release, Json)> {
+    if let Some(number) = params.get("protocolVersion").and_then(Json::as_i64)
+        && !params.contains_key("protocolVersions")
+    {
+        return (number == FIRST).then(|| (Release::V0_1, Json::from(FIRST)));
+    }
+    let offers = params.get("protocolVersions")?.as_array()?;
+    let offers = offers.iter().filter_map(Json::as_str);
+    let versions = offers.filter_map(|offer| Some((Version::parse(offer)?, offer)));
+    let spoken = versions.filter_map(|(version, offer)| {
+        let release = Release::of(version)?;
+        is_meant(release, params).then_some((version, release, offer))
+    });
+    let (_, release, offer) = spoken.max_by_key(|(version, ..)| *version)?;
+    Some((release, Json::from(offer)))
+}
+
+/// Programs that were written from an example offer `0.1.0` and speak what
+/// they were built with. There were no channels in 0.1.
+fn is_meant(release: Release, params: &Object) -> bool {
+    release != Release::V0_1 || !params.contains_key("channel")
+}
+
+/// How a client is told a version that it agreed on before. Clients of 0.1 are
+/// not told again.
+fn told(release: Release, version: &str) -> Json {
+    match release {
+        Release::V0_1 => Json::from(FIRST),
+        _ => Json::from(version),
+    }
+}

@@ -1,0 +1,34 @@
+//! The host, as steps look at it.
+
+use std::sync::Arc;
+
+use agenthost_core::Host;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::session::SessionSummary;
+use agenthost_protocol::uri::Uri;
+use agenthost_versions::{Scene, World};
+
+/// The host as it is now, as far as it is in memory.
+pub(super) struct Live<'a>(pub(super) &'a Host);
+
+impl World for Live<'_> {
+    fn state(&self, channel: &Uri) -> Option<ChannelState> {
+        self.0.state(channel).cloned()
+    }
+
+    fn listed(&self, session: &Uri) -> Option<Arc<SessionSummary>> {
+        self.0.listed(session).cloned().map(Arc::new)
+    }
+
+    fn session_of(&self, channel: &Uri) -> Option<Uri> {
+        self.0.session_of(channel).cloned()
+    }
+}
+
+/// What the host has seen, in the words of the steps.
+pub(crate) fn scene(seen: agenthost_core::Scene) -> Scene {
+    Scene {
+        channels: seen.channels,
+        listed: seen.listed,
+    }
+}
