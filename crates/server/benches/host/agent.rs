@@ -4,8 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use agenthost_agents::{Agent, HostGone, Session, SessionFuture, TurnEvent, TurnMapper};
+use agenthost_agents::{Agent, HostGone, Session, SessionFuture, ToolStart, TurnEvent, TurnMapper};
 use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_protocol::chat::ToolCallResult;
+use agenthost_protocol::ids::ToolCallId;
 use agenthost_protocol::list::List;
 use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapability};
 use agenthost_protocol::terminal::{
@@ -19,7 +21,8 @@ use crate::acp;
 
 pub(crate) const TERMINAL: &str = "ahp-terminal:/bench";
 
-/// A prompt is `COUNT SIZE PAUSE_MICROS`, or `terminal COUNT SIZE 0`: so many
+/// A prompt is `COUNT SIZE PAUSE_MICROS`, or `terminal COUNT SIZE 0`, or
+/// `calls COUNT SIZE 0`: so many
 /// pieces of such a size, each with the time when it was said.
 pub(crate) struct Speaker;
 
@@ -73,6 +76,10 @@ async fn speak(
     mapper: &mut TurnMapper,
     text: &str,
 ) -> Result<(), HostGone> {
+    if let Some(rest) = text.strip_prefix("calls ") {
+        let (count, _) = rest.split_once(' ').unwrap();
+        return call(session, chat, mapper, count.parse().unwrap()).await;
+    }
     let (terminal, text) = match text.strip_prefix("terminal ") {
         Some(rest) => (true, rest),
         None => (false, text),
@@ -97,6 +104,40 @@ async fn speak(
                 .events
                 .say(chat, mapper, TurnEvent::Text(said))
                 .await?;
+        }
+    }
+    Ok(())
+}
+
+/// Uses a tool so many times.
+async fn call(
+    session: &Session,
+    chat: &Uri,
+    mapper: &mut TurnMapper,
+    count: usize,
+) -> Result<(), HostGone> {
+    for number in 0..count {
+        let id = ToolCallId::from(format!("call-{number}"));
+        let start = ToolStart {
+            id: id.clone(),
+            name: "read".to_owned(),
+            display_name: "Read".to_owned(),
+            message: "Reading a file".into(),
+            input: Some(r#"{"path": "src/main.rs"}"#.to_owned()),
+            question: None,
+        };
+        let done = ToolCallResult {
+            success: true,
+            past_tense_message: "Read a file".into(),
+            content: None,
+            structured_content: None,
+            error: None,
+        };
+        for event in [
+            TurnEvent::Tool(Box::new(start)),
+            TurnEvent::ToolDone(id, Box::new(done)),
+        ] {
+            session.events.say(chat, mapper, event).await?;
         }
     }
     Ok(())

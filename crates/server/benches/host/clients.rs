@@ -22,12 +22,17 @@ pub(crate) struct Client(pub(crate) Socket);
 
 impl Client {
     pub(crate) async fn connect(url: &str, name: &str) -> Self {
+        Client::of(url, name, "1.0.0").await
+    }
+
+    /// One that speaks a version since there are chats.
+    pub(crate) async fn of(url: &str, name: &str, version: &str) -> Self {
         // Small messages go at once, as with any good client.
         let connecting = tokio_tungstenite::connect_async_with_config(url, None, true);
         let (socket, _) = connecting.await.unwrap();
         let mut client = Client(socket);
         let hello =
-            json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": name});
+            json!({"channel": "ahp-root://", "protocolVersions": [version], "clientId": name});
         client.ask("initialize", hello).await;
         client
     }

@@ -26,6 +26,7 @@ mod fan_out;
 mod history;
 mod latency;
 mod memory;
+mod versions;
 
 use std::path::PathBuf;
 
@@ -92,7 +93,7 @@ fn main() {
 }
 
 /// The subjects, in the order of `docs/performance.md`.
-const SUBJECTS: [&str; 9] = [
+const SUBJECTS: [&str; 10] = [
     "fan-out",
     "latency",
     "catalogue",
@@ -102,6 +103,7 @@ const SUBJECTS: [&str; 9] = [
     "cat",
     "acp",
     "customizations",
+    "versions",
 ];
 
 /// Measures what is named, or everything.
@@ -120,7 +122,8 @@ async fn run(scale: &Scale, named: &[String]) -> Vec<Budget> {
             "changes" => changes::run(scale),
             "cat" => cat::run(scale).await,
             "acp" => acp::run(scale).await,
-            _ => customizations::run(scale).await,
+            "customizations" => customizations::run(scale).await,
+            _ => versions::run(scale).await,
         });
     }
     budgets

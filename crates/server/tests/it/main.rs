@@ -14,6 +14,7 @@ mod files;
 mod gate;
 mod limits;
 mod official;
+mod older;
 mod peer;
 mod raw;
 mod reverse;

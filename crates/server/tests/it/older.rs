@@ -1,0 +1,186 @@
+//! Clients of older versions, by the JSON that they send and expect.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use agenthost_server::{Server, serve};
+use agenthost_testkit::ScriptedAgent;
+use serde_json::{Value, json};
+
+use crate::raw::Raw;
+use crate::room::{SESSION, chat_uri, config};
+
+/// A host with an agent that does what it is told.
+pub(crate) async fn host(directory: &Path) -> Server {
+    let mut config = config(directory);
+    config.agents = vec![Arc::new(ScriptedAgent::default())];
+    serve(config).await.unwrap()
+}
+
+/// A client that has only its words.
+pub(crate) struct Words {
+    raw: Raw,
+    number: u64,
+    /// Everything that came and was no answer.
+    pub(crate) heard: Vec<Value>,
+}
+
+impl Words {
+    pub(crate) async fn connect(server: &Server) -> Self {
+        Words {
+            raw: Raw::connect(server).await,
+            number: 0,
+            heard: Vec::new(),
+        }
+    }
+
+    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+        self.number += 1;
+        let id = self.number;
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.raw.say(&request.to_string()).await;
+        loop {
+            let message = self.raw.hear().await.unwrap();
+            if message["id"] == id && message.get("method").is_none() {
+                return match message.get("error") {
+                    Some(error) => Err(error.clone()),
+                    None => Ok(message["result"].clone()),
+                };
+            }
+            self.heard.push(message);
+        }
+    }
+
+    /// Dispatches an action; gives the number it goes by.
+    pub(crate) async fn dispatch(&mut self, mut params: Value) -> u64 {
+        self.number += 1;
+        params["clientSeq"] = json!(self.number);
+        let message = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
+        self.raw.say(&message.to_string()).await;
+        self.number
+    }
+
+    /// Waits for an action, and gives its envelope.
+    pub(crate) async fn until(&mut self, kind: &str) -> Value {
+        loop {
+            let message = self.raw.hear().await.unwrap();
+            self.heard.push(message.clone());
+            if message["method"] == "action" && message["params"]["action"]["type"] == kind {
+                return message["params"].clone();
+            }
+        }
+    }
+
+    pub(crate) fn actions(&self) -> Vec<&str> {
+        let actions = self
+            .heard
+            .iter()
+            .filter(|message| message["method"] == "action");
+        let names = actions.map(|message| message["params"]["action"]["type"].as_str().unwrap());
+        names.collect()
+    }
+
+    async fn is_closed(&mut self) -> bool {
+        self.raw.hear().await.is_none()
+    }
+}
+
+async fn offer(server: &Server, params: Value) -> (Words, Result<Value, Value>) {
+    let mut words = Words::connect(server).await;
+    let mut hello = json!({"clientId": "c"});
+    let fields = hello.as_object_mut().unwrap();
+    fields.extend(params.as_object().unwrap().clone());
+    let answer = words.ask("initialize", hello).await;
+    (words, answer)
+}
+
+#[tokio::test]
+async fn versions_are_agreed_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let with = |versions: Value| json!({"channel": "ahp-root://", "protocolVersions": versions});
+    let agreed = [
+        (json!(["1.0.0"]), "1.0.0"),
+        (json!(["1.1.0", "1.0.0"]), "1.1.0"),
+        (json!(["0.10.0"]), "0.10.0"),
+        (json!(["0.4.0", "0.3.0"]), "0.4.0"),
+        (json!(["0.5.0", "0.5.2", "0.5.1"]), "0.5.2"),
+        (json!(["0.9.3", "7.0.0"]), "0.9.3"),
+        (json!(["0.1.0", "0.2.0"]), "0.2.0"),
+    ];
+    for (offers, version) in agreed {
+        let (_, answer) = offer(&server, with(offers.clone())).await;
+        assert_eq!(answer.unwrap()["protocolVersion"], version, "{offers}");
+    }
+    let (_, first) = offer(&server, json!({"protocolVersion": 1})).await;
+    assert_eq!(first.unwrap()["protocolVersion"], 1);
+    let unknown = [json!(["0.1.0"]), json!(["2.0.0"]), json!([])];
+    for offers in unknown {
+        let (mut words, answer) = offer(&server, with(offers.clone())).await;
+        let error = answer.unwrap_err();
+        assert_eq!(error["code"], -32005, "{offers}");
+        let spoken = error["data"]["supportedVersions"].as_array().unwrap();
+        assert_eq!(spoken.len(), 12);
+        assert!(words.is_closed().await);
+    }
+    let (_, malformed) = offer(&server, with(json!(["0.9.0", "0.9"]))).await;
+    assert_eq!(malformed.unwrap_err()["code"], -32602);
+    let (_, number) = offer(&server, json!({"protocolVersion": 2})).await;
+    assert!(number.is_err());
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_of_0_9_works_and_comes_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let hello = json!({"channel": "ahp-root://", "protocolVersions": ["0.9.0"], "initialSubscriptions": ["ahp-root://"]});
+    let (mut words, answer) = offer(&server, hello).await;
+    assert_eq!(answer.unwrap()["snapshots"][0]["resource"], "ahp-root://");
+    let create = json!({"channel": SESSION, "provider": "scripted"});
+    words.ask("createSession", create).await.unwrap();
+    let chat = chat_uri();
+    let snapshot = words
+        .ask("subscribe", json!({"channel": chat}))
+        .await
+        .unwrap();
+    assert_eq!(snapshot["snapshot"]["state"].get("movable"), None);
+    let seen = snapshot["snapshot"]["fromSeq"].as_u64().unwrap();
+    let start = json!({
+        "channel": chat,
+        "action": {
+            "type": "chat/turnStarted", "turnId": "t1", "startedAt": "2026-01-05T09:00:00Z",
+            "message": {"text": "say hello", "origin": {"kind": "user"}},
+        },
+    });
+    let number = words.dispatch(start).await;
+    let echo = words.until("chat/turnStarted").await;
+    assert_eq!(
+        echo["origin"],
+        json!({"clientId": "c", "clientSeq": number})
+    );
+    words.until("chat/turnComplete").await;
+    let refused = json!({"channel": chat, "action": {"type": "chat/turnComplete", "turnId": "x"}});
+    words.dispatch(refused).await;
+    let echo = words.until("chat/turnComplete").await;
+    assert!(echo["rejectionReason"].is_string());
+    server.stop().await.unwrap();
+
+    // The version is remembered, though nobody says it again.
+    let server = host(directory.path()).await;
+    let mut words = Words::connect(&server).await;
+    let again = json!({
+        "channel": "ahp-root://", "clientId": "c", "lastSeenServerSeq": seen, "subscriptions": [chat],
+    });
+    let replay = words.ask("reconnect", again).await.unwrap();
+    assert_eq!(replay["type"], "replay");
+    let actions = replay["actions"].as_array().unwrap();
+    let kinds = actions
+        .iter()
+        .map(|one| one["action"]["type"].as_str().unwrap());
+    let kinds: Vec<_> = kinds.collect();
+    assert!(kinds.contains(&"chat/turnStarted") && kinds.contains(&"chat/turnComplete"));
+    let moved = "chat/isReadChanged";
+    assert!(!kinds.contains(&moved), "0.9 has no {moved}");
+    server.stop().await.unwrap();
+}
