@@ -6,6 +6,7 @@
 //! itself, the chat of an annotation or of a terminal's claim, that a terminal
 //! is over if its process left no number.
 
+mod closed;
 mod down;
 mod up;
 
@@ -34,7 +35,8 @@ impl step::Step for Step {
     }
 
     fn part(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
-        down::part(name, part)
+        down::part(name, part);
+        Fate::Keep
     }
 
     fn action(&self, at: &Moment<'_>, envelope: Envelope) -> Vec<Envelope> {

@@ -12,21 +12,12 @@ use agenthost_protocol::list::List;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{self, Json, Object};
 
+use super::closed;
 use crate::document::Envelope;
 use crate::edit::{carry, list_mut, remove, replace_text, set, take_object, text};
-use crate::step::Fate;
 use crate::world::Moment;
 
-/// Who can have produced a message, up to 0.8.
-const MESSAGE_KINDS: &[&str] = &["user", "agent", "tool", "systemNotification"];
-
-/// What can have allowed a tool call, up to 0.8.
-const CONFIRMATIONS: &[&str] = &["not-needed", "user-action", "setting"];
-
-/// For whom a customization can be on or off, up to 0.9.
-const SCOPES: &[&str] = &["global", "workspace", "session"];
-
-pub(super) fn part(name: &str, part: &mut Object) -> Fate {
+pub(super) fn part(name: &str, part: &mut Object) {
     match name {
         "SessionState" => {
             replace_text(part, "lifecycle", "failed", "creationFailed");
@@ -34,13 +25,6 @@ pub(super) fn part(name: &str, part: &mut Object) -> Fate {
         }
         "SessionSummary" | "PartialSessionSummary" => remove(part, &["origin"]),
         "InitializeResult" => remove(part, &["automations", "_meta"]),
-        "MessageOrigin" => close(part, "kind", MESSAGE_KINDS, "systemNotification"),
-        "ToolCall"
-        | "ToolCallConfirmation"
-        | "ToolCallRunning"
-        | "ToolCallAuthRequired"
-        | "ToolCallReady"
-        | "ToolCallConfirmed" => close(part, "confirmed", CONFIRMATIONS, "user-action"),
         "Turn" => {
             take_error(part);
             tell_errors(part);
@@ -58,21 +42,9 @@ pub(super) fn part(name: &str, part: &mut Object) -> Fate {
         }
         "TerminalClaim" => remove(part, &["chat"]),
         "Annotation" | "AnnotationUpdated" => name_turn(part),
-        "CustomizationEnablement"
-            if !text(part, "kind").is_some_and(|kind| SCOPES.contains(&kind)) =>
-        {
-            return Fate::Drop;
-        }
         _ => {}
     }
-    Fate::Keep
-}
-
-/// Up to 0.8 one word that a client doesn't know costs it the whole document.
-fn close(part: &mut Object, field: &str, known: &[&str], instead: &str) {
-    if text(part, field).is_some_and(|word| !known.contains(&word)) {
-        set(part, field, instead);
-    }
+    closed::close(name, part);
 }
 
 /// A failed turn says so in a field of its own, and not in its last part.
