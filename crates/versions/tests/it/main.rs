@@ -1,4 +1,14 @@
 //! The steps between versions, one file for each.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod v0_6;
+mod v0_7;
+mod v0_8;
 mod v0_9;
 mod worlds;
