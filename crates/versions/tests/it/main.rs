@@ -1,4 +1,7 @@
 //! The steps between versions, one file for each.
 
+mod v0_5_0;
+mod v0_5_1;
+mod v0_5_2;
 mod v0_9;
 mod worlds;
