@@ -64,3 +64,17 @@ pub(crate) fn carry(from: &mut Object, to: &mut Object, field: &str) {
         to.insert(field.to_owned(), value);
     }
 }
+
+/// The object in a field.
+pub(crate) fn object_in<'a>(object: &'a mut Object, field: &str) -> Option<&'a mut Object> {
+    object.get_mut(field)?.as_object_mut()
+}
+
+/// The objects in a list.
+pub(crate) fn objects_in<'a>(
+    object: &'a mut Object,
+    field: &str,
+) -> impl Iterator<Item = &'a mut Object> {
+    let list = object.get_mut(field).and_then(Json::as_array_mut);
+    list.into_iter().flatten().filter_map(Json::as_object_mut)
+}

@@ -38,6 +38,8 @@ const OLDER: &[(&str, &str, Many, &str)] = &[
         Many::List,
         "PendingMessage",
     ),
+    ("ChatState", "inputRequests", Many::List, "InputRequest"),
+    ("SessionState", "inputRequests", Many::List, "InputRequest"),
 ];
 
 /// Actions that older releases had, with the parts in them.

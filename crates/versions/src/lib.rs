@@ -17,6 +17,7 @@ mod chain;
 mod document;
 mod edit;
 mod graph;
+pub mod history;
 mod step;
 mod steps;
 mod world;

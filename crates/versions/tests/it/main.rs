@@ -7,8 +7,9 @@
     reason = "a test fails by panicking"
 )]
 
+mod v0_5_1;
+mod v0_5_2;
 mod v0_6;
 mod v0_7;
 mod v0_8;
-mod v0_9;
 mod worlds;
