@@ -167,7 +167,9 @@ impl Graph {
     }
 
     fn add_field(&mut self, owner: Place, field: &'static str, inside: Place) {
-        if let Some(Node::Object { fields, .. }) = self.nodes.get_mut(owner.0) {
+        if let Some(Node::Object { fields, .. }) = self.nodes.get_mut(owner.0)
+            && fields.iter().all(|(known, _)| *known != field)
+        {
             fields.push((field, inside));
         }
     }

@@ -168,3 +168,11 @@ pub struct Moment<'a> {
     /// For an action: the state of its channel right before it.
     pub before: Option<&'a ChannelState>,
 }
+
+impl Moment<'_> {
+    /// The chat that the viewer sees as a session, or would see.
+    pub(crate) fn chat_behind(&self, session: &Uri) -> Option<Uri> {
+        let sticky = self.viewer.chat_of(session).cloned();
+        sticky.or_else(|| self.world.default_chat(session))
+    }
+}
