@@ -39,3 +39,21 @@ pub(crate) fn replace_text(object: &mut Object, field: &str, from: &str, to: &st
         set(object, field, to);
     }
 }
+
+/// The object in a field, to change it.
+pub(crate) fn object_mut<'a>(object: &'a mut Object, field: &str) -> Option<&'a mut Object> {
+    object.get_mut(field)?.as_object_mut()
+}
+
+/// The list in a field, to change it.
+pub(crate) fn list_mut<'a>(object: &'a mut Object, field: &str) -> Option<&'a mut Vec<Json>> {
+    object.get_mut(field)?.as_array_mut()
+}
+
+/// Takes a field away that holds an object, and gives the object.
+pub(crate) fn take_object(object: &mut Object, field: &str) -> Option<Object> {
+    match object.shift_remove(field)? {
+        Json::Object(taken) => Some(taken),
+        _ => None,
+    }
+}

@@ -1,4 +1,6 @@
 //! The steps between versions, one file for each.
 
+mod older;
+mod v0_3;
 mod v0_9;
 mod worlds;
