@@ -38,6 +38,10 @@ const OLDER: &[(&str, &str, Many, &str)] = &[
         Many::List,
         "PendingMessage",
     ),
+    // Up to 0.3 a chat that is not its session's only one is a session.
+    ("ChatState", "summary", Many::One, "SessionSummary"),
+    ("ChatState", "activeClient", Many::One, "ActiveClient"),
+    ("ChatState", "customizations", Many::List, "Customization"),
 ];
 
 /// Actions that older releases had, with the parts in them.
