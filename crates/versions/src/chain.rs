@@ -1,7 +1,7 @@
 //! Runs the steps.
 
 use agenthost_protocol::action::{ActionEnvelope, Rejection};
-use agenthost_protocol::channel::{ChannelState, Snapshot};
+use agenthost_protocol::channel::{ChannelKind, ChannelState, Snapshot};
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 use serde::Serialize;
@@ -35,6 +35,12 @@ impl Chain {
         Chain {
             steps: all.get(..count).unwrap_or(all),
         }
+    }
+
+    /// Whether a client of the release can subscribe to such channels. There
+    /// may be no snapshot all the same: then it hears only what happens.
+    pub fn follows(&self, kind: ChannelKind) -> bool {
+        self.steps.iter().all(|step| step.follows(kind))
     }
 
     /// Takes an action down: the actions that say the same, in order. The
@@ -228,7 +234,14 @@ fn up(step: &dyn Step, at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), R
     Ok(())
 }
 
-fn parts(step: &dyn Step, at: &Moment<'_>, place: Option<Place>, object: &mut Object) -> Fate {
+/// Takes the parts of an object at a place down by one step; what becomes of
+/// the object itself is what is returned.
+pub(crate) fn parts(
+    step: &dyn Step,
+    at: &Moment<'_>,
+    place: Option<Place>,
+    object: &mut Object,
+) -> Fate {
     let Some(place) = place else {
         return Fate::Keep;
     };

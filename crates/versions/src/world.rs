@@ -182,4 +182,10 @@ impl Moment<'_> {
             _ => None,
         }
     }
+
+    /// The chat that the viewer sees as a session, or would see.
+    pub(crate) fn chat_behind(&self, session: &Uri) -> Option<Uri> {
+        let sticky = self.viewer.chat_of(session).cloned();
+        sticky.or_else(|| self.world.default_chat(session))
+    }
 }
