@@ -32,6 +32,11 @@ const LAYERS: &[Layer] = &[
         tests: &["testkit"],
     },
     Layer {
+        name: "oracles",
+        uses: &[],
+        tests: &["protocol", "versions", "testkit", "server", "client"],
+    },
+    Layer {
         name: "workspace",
         uses: &["protocol", "core"],
         tests: &[],

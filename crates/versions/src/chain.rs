@@ -47,8 +47,14 @@ impl Chain {
     }
 
     /// Whether the release has snapshots of such channels.
-    pub fn knows(&self, kind: ChannelKind) -> bool {
+    fn knows(&self, kind: ChannelKind) -> bool {
         self.steps.iter().all(|step| step.knows(kind))
+    }
+
+    /// Whether a client of the release can subscribe to such channels. There
+    /// may be no snapshot all the same: then it hears only what happens.
+    pub fn follows(&self, kind: ChannelKind) -> bool {
+        self.steps.iter().all(|step| step.follows(kind))
     }
 
     /// Takes an action down: the actions that say the same, in order. The
@@ -242,7 +248,14 @@ fn up(step: &dyn Step, at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), R
     Ok(())
 }
 
-fn parts(step: &dyn Step, at: &Moment<'_>, place: Option<Place>, object: &mut Object) -> Fate {
+/// Takes the parts of an object at a place down by one step; what becomes of
+/// the object itself is what is returned.
+pub(crate) fn parts(
+    step: &dyn Step,
+    at: &Moment<'_>,
+    place: Option<Place>,
+    object: &mut Object,
+) -> Fate {
     let Some(place) = place else {
         return Fate::Keep;
     };

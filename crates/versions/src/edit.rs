@@ -39,3 +39,42 @@ pub(crate) fn replace_text(object: &mut Object, field: &str, from: &str, to: &st
         set(object, field, to);
     }
 }
+
+/// The object in a field, to change it.
+pub(crate) fn object_mut<'a>(object: &'a mut Object, field: &str) -> Option<&'a mut Object> {
+    object.get_mut(field)?.as_object_mut()
+}
+
+/// The list in a field, to change it.
+pub(crate) fn list_mut<'a>(object: &'a mut Object, field: &str) -> Option<&'a mut Vec<Json>> {
+    object.get_mut(field)?.as_array_mut()
+}
+
+/// Takes a field away that holds an object, and gives the object.
+pub(crate) fn take_object(object: &mut Object, field: &str) -> Option<Object> {
+    match object.shift_remove(field)? {
+        Json::Object(taken) => Some(taken),
+        _ => None,
+    }
+}
+
+/// Moves a field from one object to another, if it is there.
+pub(crate) fn carry(from: &mut Object, to: &mut Object, field: &str) {
+    if let Some(value) = from.shift_remove(field) {
+        to.insert(field.to_owned(), value);
+    }
+}
+
+/// The object in a field.
+pub(crate) fn object_in<'a>(object: &'a mut Object, field: &str) -> Option<&'a mut Object> {
+    object.get_mut(field)?.as_object_mut()
+}
+
+/// The objects in a list.
+pub(crate) fn objects_in<'a>(
+    object: &'a mut Object,
+    field: &str,
+) -> impl Iterator<Item = &'a mut Object> {
+    let list = object.get_mut(field).and_then(Json::as_array_mut);
+    list.into_iter().flatten().filter_map(Json::as_object_mut)
+}

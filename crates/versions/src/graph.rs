@@ -38,6 +38,12 @@ const OLDER: &[(&str, &str, Many, &str)] = &[
         Many::List,
         "PendingMessage",
     ),
+    ("ChatState", "inputRequests", Many::List, "InputRequest"),
+    ("SessionState", "inputRequests", Many::List, "InputRequest"),
+    // Up to 0.3 a chat that is not its session's only one is a session.
+    ("ChatState", "summary", Many::One, "SessionSummary"),
+    ("ChatState", "activeClient", Many::One, "ActiveClient"),
+    ("ChatState", "customizations", Many::List, "Customization"),
 ];
 
 /// Actions that older releases had, with the parts in them.
@@ -167,7 +173,9 @@ impl Graph {
     }
 
     fn add_field(&mut self, owner: Place, field: &'static str, inside: Place) {
-        if let Some(Node::Object { fields, .. }) = self.nodes.get_mut(owner.0) {
+        if let Some(Node::Object { fields, .. }) = self.nodes.get_mut(owner.0)
+            && fields.iter().all(|(known, _)| *known != field)
+        {
             fields.push((field, inside));
         }
     }

@@ -54,6 +54,12 @@ pub(crate) trait Step: Sync {
         true
     }
 
+    /// Whether a client of the older one can subscribe to such channels, be
+    /// it that it gets no snapshot and only hears what happens.
+    fn follows(&self, kind: ChannelKind) -> bool {
+        self.knows(kind)
+    }
+
     /// Says an action with other actions, all of 1.0, which the older release
     /// has words for. What is said must leave an older client where the
     /// action would.

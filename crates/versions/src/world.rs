@@ -4,9 +4,11 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatState;
 use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::session::{SessionState, SessionSummary};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
@@ -165,4 +167,23 @@ pub struct Moment<'a> {
     pub world: &'a dyn World,
     /// For an action: the state of its channel right before it.
     pub before: Option<&'a ChannelState>,
+}
+
+impl Moment<'_> {
+    /// The state of the action's channel with the action applied; `None` if
+    /// what was before is not known, or nothing came of it. Rewording needs
+    /// it, which does not get to know the channel.
+    pub(crate) fn after(&self, action: &Action) -> Option<ChannelState> {
+        let mut state = self.before?.clone();
+        match state.reduce(action) {
+            Outcome::Applied => Some(state),
+            _ => None,
+        }
+    }
+
+    /// The chat that the viewer sees as a session, or would see.
+    pub(crate) fn chat_behind(&self, session: &Uri) -> Option<Uri> {
+        let sticky = self.viewer.chat_of(session).cloned();
+        sticky.or_else(|| self.world.default_chat(session))
+    }
 }

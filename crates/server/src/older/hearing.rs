@@ -1,7 +1,6 @@
 //! What a client of an older version says, in the words of the host's.
 
 use agenthost_core::{Answer, ConnectionId, Host, Input, Received};
-use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::rpc::{ErrorCode, RequestId, RpcError};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::{Release, Version};
@@ -351,7 +350,7 @@ impl Peer {
     /// there is one. `None` if its version has no such channels.
     fn follow(&mut self, host: &Host, channel: &Uri) -> Option<Option<Uri>> {
         let kind = host.state(channel).map(|state| state.kind());
-        if kind.is_some_and(|kind| !self.serves(kind)) {
+        if kind.is_some_and(|kind| !self.chain.follows(kind)) {
             return None;
         }
         self.follows.insert(channel.clone());
@@ -360,12 +359,6 @@ impl Peer {
             self.viewer.show(channel.clone(), chat.clone());
         }
         Some(chat.filter(|chat| !self.follows.contains(chat)))
-    }
-
-    /// Snapshots were always there in 0.1; watches have had none until 0.4.
-    fn serves(&self, kind: ChannelKind) -> bool {
-        let without = kind == ChannelKind::ResourceWatch && self.release() >= Release::V0_2;
-        self.chain.knows(kind) || without
     }
 
     fn follow_all(&mut self, host: &Host, params: &mut Object, field: &str) {

@@ -1,13 +1,161 @@
-//! 0.8 ↔ 0.7.
+//! 0.8 ↔ 0.7: customizations that are on or off for a session, a workspace or
+//! everywhere, directories that take the place of another.
+//!
+//! Lost: which of the decisions about a customization made it be on or off,
+//! and the tools that a session waits for other clients to run.
 
+mod up;
+
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::common::SessionStatus;
+use agenthost_protocol::outcome::Outcome;
+use agenthost_protocol::session::{
+    SessionAction, SessionWorkingDirectoryRemoved, SessionWorkingDirectorySet,
+};
+use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::{Json, Object};
 
-use crate::step;
+use crate::document::{Call, Dispatch, Envelope};
+use crate::edit::{carry, remove, set, take_object, text};
+use crate::step::{self, Fate, Refused};
+use crate::world::Moment;
 
 pub(crate) struct Step;
 
 impl step::Step for Step {
     fn older(&self) -> Release {
         Release::V0_7
+    }
+
+    fn reword(&self, at: &Moment<'_>, action: Action) -> Vec<Action> {
+        match (at.before, &action) {
+            (Some(before), Action::Session(SessionAction::WorkingDirectoryReplaced(_))) => {
+                list_anew(before, &action)
+            }
+            _ => vec![action],
+        }
+    }
+
+    fn part(&self, at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+        match name {
+            "Customization" | "ChildCustomization"
+                if matches!(text(part, "type"), Some("plugin" | "mcpServer")) =>
+            {
+                decide(part);
+            }
+            "CustomizationToggled" => decide(part),
+            "ClientPluginCustomization" => {
+                decide(part);
+                remove(part, &["childEnablement"]);
+            }
+            "AuthRequiredParams" => {
+                if let Some(mut resource) = take_object(part, "resource") {
+                    carry(&mut resource, part, "resource");
+                }
+            }
+            "MultipleWorkingDirectoriesCapability" => remove(part, &["primaryReplacement"]),
+            "SessionInputRequest" if is_for_another(at, part) => return Fate::Drop,
+            "SessionState" => wait_for_client(part),
+            _ => {}
+        }
+        Fate::Keep
+    }
+
+    fn action(&self, _at: &Moment<'_>, envelope: Envelope) -> Vec<Envelope> {
+        let said = match envelope.kind() {
+            // What it waits for is for another client.
+            "session/inputNeededSet" => envelope.action.contains_key("request"),
+            "session/workingDirectoryReplaced" => false,
+            _ => true,
+        };
+        said.then_some(envelope).into_iter().collect()
+    }
+
+    fn request(&self, _at: &Moment<'_>, call: &mut Call) {
+        remove(&mut call.params, &["_meta"]);
+    }
+
+    fn dispatch(&self, at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Refused> {
+        if dispatch.kind() == "session/customizationToggled" {
+            up::toggle(at, dispatch);
+        }
+        Ok(())
+    }
+
+    fn part_up(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+        let decides = match name {
+            "ClientPluginCustomization" => true,
+            "ChildCustomization" => text(part, "type") == Some("mcpServer"),
+            _ => false,
+        };
+        if decides {
+            up::decide_everywhere(part);
+        }
+        Fate::Keep
+    }
+}
+
+/// The first decision is the one that counts; without any it is on.
+fn decide(part: &mut Object) {
+    let decisions = part.shift_remove("enablement");
+    let first = decisions.as_ref().and_then(|list| list.get(0));
+    let enabled = first.is_none_or(|first| first.get("enabled") == Some(&Json::Bool(true)));
+    set(part, "enabled", enabled);
+}
+
+/// Up to 0.7 whatever a session waits for is a question to whoever sees it. A
+/// tool that another client runs is none.
+fn is_for_another(at: &Moment<'_>, request: &Object) -> bool {
+    text(request, "kind") == Some("toolClientExecution")
+        && text(request, "clientId") != Some(at.viewer.client().as_str())
+}
+
+/// A client of 0.7 takes a tool that it is to run for input that is needed:
+/// what it is told first says so as well.
+fn wait_for_client(session: &mut Object) {
+    let waiting = session.get("inputNeeded").and_then(Json::as_array);
+    let runs_tool = waiting.into_iter().flatten().any(|request| {
+        let kind = request.get("kind").and_then(Json::as_str);
+        kind == Some("toolClientExecution")
+    });
+    let bits = session.get("status").and_then(Json::as_u64);
+    let bits = bits.and_then(|bits| u32::try_from(bits).ok());
+    if let (true, Some(bits)) = (runs_tool, bits) {
+        let status = SessionStatus::from_bits(bits).with_activity(SessionStatus::INPUT_NEEDED);
+        set(session, "status", status.bits());
+    }
+}
+
+/// Directories come and go only at the end of the list: from the first that
+/// is another on, all go, and come as they are now.
+fn list_anew(before: &ChannelState, action: &Action) -> Vec<Action> {
+    let mut after = before.clone();
+    if !matches!(after.reduce(action), Outcome::Applied) {
+        return Vec::new();
+    }
+    let (before, after) = (directories(before), directories(&after));
+    let mut both = before.iter().zip(after);
+    let same = both.position(|(old, new)| old != new);
+    let same = same.unwrap_or(before.len().min(after.len()));
+    let gone = before.iter().skip(same).map(|directory| {
+        let directory = directory.clone();
+        SessionAction::WorkingDirectoryRemoved(SessionWorkingDirectoryRemoved { directory })
+    });
+    let come = after.iter().skip(same).map(|directory| {
+        let directory = directory.clone();
+        SessionAction::WorkingDirectorySet(SessionWorkingDirectorySet { directory })
+    });
+    gone.chain(come).map(Action::Session).collect()
+}
+
+fn directories(state: &ChannelState) -> &[Uri] {
+    match state {
+        ChannelState::Session(session) => {
+            let directories = session.metadata.working_directories.as_deref();
+            directories.unwrap_or_default()
+        }
+        _ => &[],
     }
 }

@@ -1,6 +1,7 @@
 //! 1.0 ↔ 0.9.
 
 use agenthost_protocol::version::Release;
+use agenthost_versions::Call;
 use serde_json::json;
 
 use crate::worlds::Client;
@@ -39,4 +40,88 @@ fn parts_are_found_wherever_they_are() {
     let added = json!({ "type": "session/chatAdded", "summary": chat });
     let heard = client.hears("ahp-session:/s", &added);
     assert_eq!(heard[0].1["summary"].get("movable"), None);
+}
+
+#[test]
+fn a_summary_that_changed_in_nothing_known_is_not_told() {
+    let client = Client::of(Release::V0_9);
+    let told = |changes: serde_json::Value| {
+        let params = json!({ "channel": "ahp-root://", "session": "s:/1", "changes": changes });
+        let call = Call {
+            method: "root/sessionSummaryChanged".to_owned(),
+            params: params.as_object().unwrap().clone(),
+        };
+        client.chain.notification(&client.at(), call).len()
+    };
+    assert_eq!(told(json!({ "defaultChat": "c:/1" })), 0);
+    assert_eq!(told(json!({ "defaultChat": "c:/1", "title": "T" })), 1);
+}
+
+#[test]
+fn an_edit_that_1_0_could_not_read_loses_what_is_wrong_with_it() {
+    let client = Client::of(Release::V0_9);
+    let side = json!({ "uri": "file:///a", "content": { "uri": "file:///b" } });
+    let complete = |content: serde_json::Value| {
+        let result = json!({ "success": true, "pastTenseMessage": "done", "content": [content] });
+        let (_, said) = client.says(
+            "ahp-chat:/c",
+            json!({
+                "type": "chat/toolCallComplete", "turnId": "t", "toolCallId": "k", "result": result,
+            }),
+        );
+        said["result"]["content"][0].clone()
+    };
+    let good = json!({ "type": "fileEdit", "after": side, "diff": { "added": 1 } });
+    assert_eq!(complete(good.clone()), good);
+    let bad = json!({
+        "type": "fileEdit", "before": "text", "after": side, "diff": { "added": "many" },
+    });
+    assert_eq!(complete(bad), json!({ "type": "fileEdit", "after": side }));
+}
+
+#[test]
+fn an_automation_keeps_the_customizations_that_its_editor_does_not_see() {
+    let plugin = json!({ "type": "plugin", "id": "p", "uri": "virtual://p", "name": "P" });
+    let template = json!({ "provider": "a", "customizations": [plugin] });
+    let entry = json!({
+        "resource": "ahp-automation:/1", "runs": [], "operations": ["update"], "runCount": 3,
+        "createdAt": "2026-01-01T00:00:00Z", "modifiedAt": "2026-01-01T00:00:00Z",
+        "definition": {
+            "title": "A", "message": { "text": "go", "origin": { "kind": "user" } },
+            "session": template, "enabled": true, "triggers": [],
+            "disableConditions": [{ "kind": "afterRuns", "max": 3 }],
+        },
+    });
+    let state = json!({ "entries": [entry] });
+    let client = Client::of(Release::V0_9).knows("ahp-automations://", None, &state);
+
+    let seen = client.sees("ahp-automations://", &state).unwrap();
+    assert_eq!(seen["entries"][0].get("runCount"), None);
+    let definition = &seen["entries"][0]["definition"];
+    assert_eq!(definition["session"], json!({ "provider": "a" }));
+    assert_eq!(definition.get("disableConditions"), None);
+
+    let (_, said) = client.says(
+        "ahp-automations://",
+        json!({
+            "type": "automation/updateRequested", "resource": "ahp-automation:/1",
+            "changes": { "session": { "provider": "b" } },
+        }),
+    );
+    let session = &said["changes"]["session"];
+    assert_eq!(session["provider"], "b");
+    assert_eq!(session["customizations"][0]["id"], "p");
+}
+
+#[test]
+fn how_many_items_a_setting_has_is_not_said() {
+    let client = Client::of(Release::V0_9);
+    let list = json!({ "type": "array", "title": "L", "minItems": 1, "maxItems": 2 });
+    let state = json!({
+        "agents": [],
+        "config": { "schema": { "type": "object", "properties": { "l": list } }, "values": {} },
+    });
+    let seen = client.sees("ahp-root://", &state).unwrap();
+    let property = &seen["config"]["schema"]["properties"]["l"];
+    assert_eq!(*property, json!({ "type": "array", "title": "L" }));
 }

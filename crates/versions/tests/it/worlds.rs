@@ -7,6 +7,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json};
 use agenthost_versions::{Call, Chain, Dispatch, Moment, Scene, Viewer};
+use serde_json::json;
 
 /// A client of a release, and what it could look up.
 pub(crate) struct Client {
@@ -95,4 +96,51 @@ impl Client {
         self.chain.params(&self.at(), &mut call).unwrap();
         (call.method, Json::Object(call.params))
     }
+
+    /// What the client gets of a result of 1.0.
+    pub(crate) fn gets(&self, method: &str, result: Json) -> Json {
+        self.chain.result(&self.at(), method, result)
+    }
+
+    /// What the client is told by a notification of 1.0.
+    pub(crate) fn is_told(&self, method: &str, params: Json) -> Vec<(String, Json)> {
+        let Json::Object(params) = params else {
+            panic!("parameters are an object");
+        };
+        let method = method.to_owned();
+        let calls = self.chain.notification(&self.at(), Call { method, params });
+        let pair = |call: Call| (call.method, Json::Object(call.params));
+        calls.into_iter().map(pair).collect()
+    }
+}
+
+/// A chat `ahp-chat:/c` whose turn `t` runs and has these parts.
+pub(crate) fn chat_with(status: u32, parts: &[Json]) -> Json {
+    json!({
+        "resource": "ahp-chat:/c", "title": "", "status": status,
+        "modifiedAt": "2026-01-01T00:00:00Z", "turns": [],
+        "activeTurn": {
+            "id": "t", "startedAt": "2026-01-01T00:00:00Z", "responseParts": parts,
+            "message": { "text": "", "origin": { "kind": "user" } },
+        },
+    })
+}
+
+/// An open question, as a part of a response.
+pub(crate) fn question(id: &str) -> Json {
+    json!({ "kind": "inputRequest", "request": { "id": id, "message": "?" } })
+}
+
+/// A tool call in a state.
+pub(crate) fn call(status: &str, id: &str) -> Json {
+    let mut call = json!({
+        "status": status, "toolCallId": id, "toolName": "x", "displayName": "X",
+        "invocationMessage": "do",
+    });
+    if status == "pending-confirmation" {
+        call["editable"] = json!(true);
+    } else {
+        call["confirmed"] = json!("not-needed");
+    }
+    call
 }

@@ -1,0 +1,15 @@
+//! The official crate of 0.5.1: questions on standard input, answers on
+//! standard output, a line each.
+
+agenthost_oracles::official_with_chats! {
+    V0_5_1: ahp, ahp_types;
+    states {}
+    documents {
+        "notification/root/progress": notifications::ProgressParams,
+    }
+}
+
+fn main() -> std::io::Result<()> {
+    let (questions, answers) = (std::io::stdin().lock(), std::io::stdout().lock());
+    agenthost_oracles::serve(&mut V0_5_1::default(), questions, answers)
+}

@@ -1,0 +1,80 @@
+//! The official crates of every release, asked by tests.
+//!
+//! **What it does.** An [`Oracle`] is an official crate of one release: it
+//! reads what we say to a client of that release, says what it did not
+//! understand, and keeps state with its own reducers, as such a client would.
+//! [`official!`] makes one. Three releases of 0.5 can't be linked into one
+//! program; two of them are programs of their own (`alone/`), which answer
+//! the same questions line by line ([`serve`], [`Remote`]).
+//!
+//! **What it never does.** Nothing of it is part of the product, and nothing
+//! of the product is used here: an oracle knows only what upstream published.
+//!
+//! **Where to start.** `tests/it`: `releases` for the oracles, `understood`,
+//! `squares` and `round_trips` for what they are asked.
+
+mod official;
+mod remote;
+
+use std::fmt::Debug;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+pub use remote::{Remote, serve};
+
+/// What an official crate made of a document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// The document as the crate writes it back.
+    pub back: Value,
+    /// What it kept without understanding it, as its `Debug` shows it.
+    pub unknown: Vec<String>,
+}
+
+/// The official crate of a release.
+pub trait Oracle: Send {
+    /// Reads a document; `None` if the release has no such documents.
+    ///
+    /// Documents are called `snapshot/Session`, `action`,
+    /// `result/subscribe`, `notification/root/sessionAdded` and
+    /// `params/resourceRead`, each with what stands behind the slash.
+    fn read(&mut self, what: &str, json: &Value) -> Result<Option<Reading>, String>;
+
+    /// Starts to follow a channel: its snapshot.
+    fn hold(&mut self, channel: &str, snapshot: &Value) -> Result<(), String>;
+
+    /// Applies an action to a channel that is followed, and says what came
+    /// of it; `None` if the channel is not followed.
+    fn apply(&mut self, channel: &str, action: &Value) -> Result<Option<String>, String>;
+
+    /// The state of a channel that is followed.
+    fn held(&mut self, channel: &str) -> Result<Value, String>;
+}
+
+/// Reads a document as an official type.
+pub fn read<T: DeserializeOwned + Serialize + Debug>(json: &Value) -> Result<Reading, String> {
+    let value: T = serde_json::from_value(json.clone()).map_err(|error| error.to_string())?;
+    reading(&value)
+}
+
+/// What an official value shows.
+pub fn reading<T: Serialize + Debug>(value: &T) -> Result<Reading, String> {
+    Ok(Reading {
+        back: serde_json::to_value(value).map_err(|error| error.to_string())?,
+        unknown: unknown(&format!("{value:?}")),
+    })
+}
+
+/// How much of something unknown is shown.
+const SHOWN: usize = 160;
+
+/// The places in a `Debug` text where something was not understood. Every
+/// official union and open enum calls that variant `Unknown`.
+fn unknown(debug: &str) -> Vec<String> {
+    let places = debug.match_indices("Unknown(");
+    let rest = places.filter_map(|(place, _)| debug.get(place..));
+    rest.map(|rest| rest.chars().take(SHOWN).collect())
+        .collect()
+}

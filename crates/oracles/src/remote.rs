@@ -1,0 +1,128 @@
+//! An oracle in a program of its own: a question a line, an answer a line.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::{Oracle, Reading};
+
+/// Answers questions until there are no more.
+pub fn serve(
+    oracle: &mut dyn Oracle,
+    questions: impl BufRead,
+    mut answers: impl Write,
+) -> std::io::Result<()> {
+    for question in questions.lines() {
+        let answer = match serde_json::from_str(&question?) {
+            Ok(question) => answer(oracle, &question),
+            Err(error) => Err(error.to_string()),
+        };
+        let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
+        writeln!(answers, "{answer}")?;
+        answers.flush()?;
+    }
+    Ok(())
+}
+
+fn answer(oracle: &mut dyn Oracle, question: &Value) -> Result<Value, String> {
+    let text = |field: &str| {
+        let text = question.get(field).and_then(Value::as_str);
+        text.ok_or(format!("a question without `{field}`"))
+    };
+    let document = question.get("json").unwrap_or(&Value::Null);
+    Ok(match text("op")? {
+        "read" => match oracle.read(text("what")?, document)? {
+            Some(reading) => json!({ "back": reading.back, "unknown": reading.unknown }),
+            None => json!({}),
+        },
+        "hold" => {
+            oracle.hold(text("channel")?, document)?;
+            json!({})
+        }
+        "apply" => json!({ "outcome": oracle.apply(text("channel")?, document)? }),
+        "held" => json!({ "back": oracle.held(text("channel")?)? }),
+        other => return Err(format!("unknown question `{other}`")),
+    })
+}
+
+/// An oracle that runs as another program.
+pub struct Remote {
+    child: Child,
+    questions: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Remote {
+    /// Starts the program.
+    pub fn start(program: &Path) -> std::io::Result<Self> {
+        let mut child = Command::new(program)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let missing = || std::io::Error::other("a child without pipes");
+        let questions = child.stdin.take().ok_or_else(missing)?;
+        let answers = child.stdout.take().ok_or_else(missing)?;
+        Ok(Remote {
+            child,
+            questions: Some(questions),
+            answers: BufReader::new(answers),
+        })
+    }
+
+    fn ask(&mut self, question: &Value) -> Result<Value, String> {
+        let questions = self.questions.as_mut().ok_or("the program is gone")?;
+        writeln!(questions, "{question}").map_err(|error| error.to_string())?;
+        let mut line = String::new();
+        let read = self.answers.read_line(&mut line);
+        read.map_err(|error| error.to_string())?;
+        let mut answer: Value = serde_json::from_str(&line).map_err(|error| error.to_string())?;
+        match answer.get_mut("error") {
+            Some(Value::String(error)) => Err(std::mem::take(error)),
+            _ => Ok(answer),
+        }
+    }
+}
+
+impl Oracle for Remote {
+    fn read(&mut self, what: &str, json: &Value) -> Result<Option<Reading>, String> {
+        let mut answer = self.ask(&json!({ "op": "read", "what": what, "json": json }))?;
+        let Some(back) = answer.get_mut("back").map(Value::take) else {
+            return Ok(None);
+        };
+        let unknown = answer.get("unknown").and_then(Value::as_array);
+        let texts = unknown.into_iter().flatten().filter_map(Value::as_str);
+        Ok(Some(Reading {
+            back,
+            unknown: texts.map(str::to_owned).collect(),
+        }))
+    }
+
+    fn hold(&mut self, channel: &str, snapshot: &Value) -> Result<(), String> {
+        self.ask(&json!({ "op": "hold", "channel": channel, "json": snapshot }))?;
+        Ok(())
+    }
+
+    fn apply(&mut self, channel: &str, action: &Value) -> Result<Option<String>, String> {
+        let answer = self.ask(&json!({ "op": "apply", "channel": channel, "json": action }))?;
+        let outcome = answer.get("outcome").and_then(Value::as_str);
+        Ok(outcome.map(str::to_owned))
+    }
+
+    fn held(&mut self, channel: &str) -> Result<Value, String> {
+        let mut answer = self.ask(&json!({ "op": "held", "channel": channel }))?;
+        let back = answer.get_mut("back").map(Value::take);
+        back.ok_or("an answer without a state".to_owned())
+    }
+}
+
+impl Drop for Remote {
+    /// Without questions the program ends by itself.
+    fn drop(&mut self) {
+        self.questions = None;
+        if self.child.wait().is_err() {
+            // It is gone already, which is all that was wanted.
+        }
+    }
+}

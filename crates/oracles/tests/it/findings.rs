@@ -1,0 +1,125 @@
+//! What an oracle found wrong, told in few lines.
+
+use std::collections::BTreeMap;
+
+use agenthost_oracles::Reading;
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::Json;
+use agenthost_testkit::json::normalise;
+
+/// All that was found for a release. The same thing in many documents is told
+/// once, with an example.
+pub(crate) struct Findings {
+    release: Release,
+    found: BTreeMap<(String, String), (u32, String)>,
+}
+
+/// How many are told, unless `FINDINGS` says otherwise.
+const TOLD: usize = 20;
+
+impl Findings {
+    pub(crate) fn of(release: Release) -> Self {
+        Findings {
+            release,
+            found: BTreeMap::new(),
+        }
+    }
+
+    /// Notes that something is wrong with a document; `example` helps to find
+    /// it again.
+    pub(crate) fn note(&mut self, what: &str, problem: &str, example: impl FnOnce() -> String) {
+        let key = (what.to_owned(), without_numbers(problem));
+        let (count, _) = self.found.entry(key).or_insert_with(|| (0, example()));
+        *count += 1;
+    }
+
+    /// Notes what a release's crate did not understand of a document: what it
+    /// refused, kept as unknown, or let fall.
+    pub(crate) fn check(
+        &mut self,
+        what: &str,
+        given: &Json,
+        read: &Result<Option<Reading>, String>,
+        seed: u64,
+    ) {
+        let example = || format!("seed {seed}: {given}");
+        match read {
+            Err(error) => self.note(what, error, example),
+            Ok(None) => self.note(what, "there is no such thing in this release", example),
+            Ok(Some(reading)) => {
+                for unknown in &reading.unknown {
+                    if !is_known_bug(self.release, unknown) {
+                        self.note(what, unknown, example);
+                    }
+                }
+                let mut lost = Vec::new();
+                compare("", &normalise(given), &normalise(&reading.back), &mut lost);
+                for problem in lost {
+                    self.note(what, &problem, example);
+                }
+            }
+        }
+    }
+
+    /// Fails if there is anything.
+    pub(crate) fn conclude(self) {
+        let told = std::env::var("FINDINGS")
+            .ok()
+            .and_then(|told| told.parse().ok());
+        let lines = self.found.iter().take(told.unwrap_or(TOLD));
+        let lines: Vec<_> = lines
+            .map(|((what, problem), (count, example))| {
+                let example: String = example.chars().take(600).collect();
+                format!(
+                    "{} {what}: {problem} ({count} times)\n    {example}",
+                    self.release
+                )
+            })
+            .collect();
+        let count = self.found.len();
+        assert!(count == 0, "{count} findings\n{}", lines.join("\n"));
+    }
+}
+
+/// From 0.6 on the official types can't read a call that waits for
+/// authentication: its `status` is the tag and a field at once.
+pub(crate) fn is_known_bug(release: Release, unknown: &str) -> bool {
+    release >= Release::V0_6 && unknown.contains(r#""status": String("auth-required")"#)
+}
+
+/// What did not survive being read: fields that are gone, and values that
+/// are others now. What an official crate adds by itself does not matter.
+fn compare(path: &str, given: &Json, back: &Json, problems: &mut Vec<String>) {
+    match (given, back) {
+        (Json::Object(given), Json::Object(back)) => {
+            for (key, value) in given {
+                let path = format!("{path}.{key}");
+                match back.get(key) {
+                    Some(other) => compare(&path, value, other, problems),
+                    None => problems.push(format!("{path} is not kept")),
+                }
+            }
+        }
+        (Json::Array(given), Json::Array(back)) if given.len() == back.len() => {
+            for (value, other) in given.iter().zip(back) {
+                compare(&format!("{path}[]"), value, other, problems);
+            }
+        }
+        (given, back) if given == back => {}
+        (given, back) => problems.push(format!("{path} is {given} and becomes {back}")),
+    }
+}
+
+/// The same problem at another place of a list, or with another number, is
+/// the same problem.
+fn without_numbers(problem: &str) -> String {
+    let mut short = String::new();
+    for character in problem.chars() {
+        if !character.is_ascii_digit() {
+            short.push(character);
+        } else if !short.ends_with('0') {
+            short.push('0');
+        }
+    }
+    short
+}

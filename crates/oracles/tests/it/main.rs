@@ -1,0 +1,15 @@
+//! What official clients of every release make of what we tell them.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![expect(clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::print_stdout, reason = "what is skipped is said")]
+
+mod findings;
+mod losses;
+mod releases;
+mod round_trips;
+mod sequences;
+mod squares;
+mod stage;
+mod understood;

@@ -1,0 +1,189 @@
+//! What a client of a release dispatches means something in 1.0, and comes
+//! back to it as it was.
+
+use agenthost_oracles::Oracle;
+use agenthost_protocol::action::{Action, Dispatcher};
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::{self, Json, Object};
+use agenthost_testkit::json::{diff, normalise};
+use agenthost_testkit::{Generator, Options};
+use agenthost_versions::{Chain, Dispatch, Envelope, Moment};
+use serde_json::json;
+
+use crate::findings::Findings;
+use crate::releases::{each_release, oracle, seeds};
+use crate::stage::{CLIENT, SESSION, Stage, at, envelope, viewer};
+
+/// How many hosts are made, unless `SEEDS` says otherwise.
+const SEEDS: u64 = 40;
+
+/// What the host writes into an action, whatever a client said.
+const STAMPED: &[&str] = &["startedAt", "duration"];
+
+fn round_trips(release: Release) {
+    let Some(oracle) = oracle(release) else {
+        return;
+    };
+    let mut speaker = Speaker {
+        release,
+        chain: Chain::to(release),
+        oracle,
+        findings: Findings::of(release),
+        seed: 0,
+    };
+    for seed in 0..seeds(SEEDS) {
+        speaker.seed = seed;
+        let options = Options {
+            optional: f64::from(u32::try_from(seed % 4).unwrap()) / 3.0,
+            unknown: 0.0,
+            ..Options::default()
+        };
+        let mut generator = Generator::new(seed, options);
+        let stage = Stage::generated(&mut generator);
+        for info in Action::table().filter(|info| info.dispatcher == Dispatcher::Client) {
+            let json = generator.action(info.name);
+            let action: Action = wire::from_str(&json.to_string()).unwrap();
+            if let Some(old) = speaker.heard(&stage, action) {
+                speaker.says(&stage, info.name, &old);
+            }
+        }
+        for (channel, action) in old_actions(release) {
+            let old = Envelope {
+                channel: (release > Release::V0_1).then(|| channel.to_owned()),
+                action,
+                server_seq: 8,
+                origin: None,
+                rejection: None,
+            };
+            speaker.says(&stage, old.kind(), &old);
+        }
+    }
+    speaker.findings.conclude();
+}
+
+each_release!(round_trips);
+
+/// An official client that dispatches.
+struct Speaker {
+    release: Release,
+    chain: Chain,
+    oracle: Box<dyn Oracle>,
+    findings: Findings,
+    seed: u64,
+}
+
+impl Speaker {
+    /// How the release says an action of this client: what it hears of it,
+    /// if that is one action.
+    fn heard(&self, stage: &Stage, action: Action) -> Option<Envelope> {
+        let mut heard = self.down(stage, envelope(action));
+        let is_one = heard.len() == 1;
+        heard.pop().filter(|one| is_one && one.origin.is_some())
+    }
+
+    fn down(
+        &self,
+        stage: &Stage,
+        envelope: agenthost_protocol::action::ActionEnvelope,
+    ) -> Vec<Envelope> {
+        let mut after = stage.clone();
+        // It need not have an effect.
+        let (before, _) = after.apply(&envelope.action);
+        let (viewer, scene) = (viewer(self.release), after.scene());
+        let at = Moment {
+            viewer: &viewer,
+            world: &scene,
+            before: Some(&before),
+        };
+        self.chain.action(&at, &envelope).unwrap()
+    }
+
+    fn says(&mut self, stage: &Stage, name: &str, old: &Envelope) {
+        let said = Json::Object(old.action.clone());
+        let seed = self.seed;
+        let example = || format!("seed {seed}: {said}");
+        let name = format!("{name} as {}", old.kind());
+        let known = self.oracle.read("action", &old.clone().into_json());
+        if !matches!(&known, Ok(Some(reading)) if reading.unknown.is_empty()) {
+            // It is no action of the release, and `understood` says so.
+            return;
+        }
+        let (viewer, scene) = (viewer(self.release), stage.scene());
+        let mut up = Dispatch {
+            channel: old.channel.clone().unwrap_or_default(),
+            action: old.action.clone(),
+        };
+        if let Err(refused) = self.chain.dispatch(&at(&viewer, &scene), &mut up) {
+            self.findings
+                .note(&name, &format!("is refused: {refused}"), example);
+            return;
+        }
+        let action = match wire::from_str::<Action>(&Json::Object(up.action.clone()).to_string()) {
+            Ok(action) => action,
+            Err(error) => {
+                let up = format!("{}", Json::Object(up.action));
+                let problem = format!("is not 1.0: {error}");
+                self.findings
+                    .note(&name, &problem, || format!("{} -> {up}", example()));
+                return;
+            }
+        };
+        let mut up_again = envelope(action);
+        if up_again.channel.to_string() != up.channel {
+            let problem = format!("is dispatched on {}, not {}", up.channel, up_again.channel);
+            self.findings.note(&name, &problem, example);
+            return;
+        }
+        up_again.channel = up.channel.as_str().into();
+        let heard = self.down(stage, up_again);
+        // The server echoes what was said if nothing of it comes back.
+        let Some(echo) = heard.into_iter().find(|one| one.origin.is_some()) else {
+            return;
+        };
+        if echo.channel != old.channel {
+            let problem = format!("comes back on {:?}, not {:?}", echo.channel, old.channel);
+            self.findings.note(&name, &problem, example);
+        }
+        let difference = diff(&plain(&old.action), &plain(&echo.action));
+        for line in difference.lines() {
+            self.findings
+                .note(&name, &format!("comes back changed: {line}"), example);
+        }
+    }
+}
+
+fn plain(action: &Object) -> Json {
+    let mut action = action.clone();
+    action.retain(|field, _| !STAMPED.contains(&field.as_str()));
+    normalise(&Json::Object(action))
+}
+
+/// Actions that only older releases have.
+fn old_actions(release: Release) -> Vec<(&'static str, Object)> {
+    if release > Release::V0_4 {
+        return Vec::new();
+    }
+    let tool = json!({ "name": "t", "inputSchema": { "type": "object" } });
+    let client = json!({ "clientId": CLIENT, "displayName": "Ours", "tools": [tool] });
+    let mut actions = vec![
+        json!({ "type": "session/activeClientChanged", "activeClient": client }),
+        json!({ "type": "session/activeClientChanged" }),
+        json!({ "type": "session/activeClientToolsChanged", "tools": [tool] }),
+        json!({ "type": "session/modelChanged", "model": { "id": "m", "config": { "a": "b" } } }),
+        json!({ "type": "session/modelChanged", "model": { "id": "m" } }),
+    ];
+    if release > Release::V0_1 {
+        actions.push(json!({ "type": "session/agentChanged", "agent": { "uri": "file:///a" } }));
+        actions.push(json!({ "type": "session/agentChanged" }));
+    }
+    if release == Release::V0_1 {
+        for action in &mut actions {
+            action["session"] = json!(SESSION);
+        }
+    }
+    let objects = actions.into_iter().filter_map(|action| match action {
+        Json::Object(action) => Some((SESSION, action)),
+        _ => None,
+    });
+    objects.collect()
+}

@@ -1,0 +1,150 @@
+//! What could happen next in a host: actions made by chance, aimed at what is
+//! there more often than chance would.
+
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::ChannelKind;
+use agenthost_protocol::wire::{self, Json};
+use agenthost_testkit::{Generator, Options};
+use serde_json::json;
+
+use crate::stage::Stage;
+
+/// What hosts are made with: few names, so that actions hit their targets.
+pub(crate) fn options() -> Options {
+    Options {
+        optional: 0.4,
+        unknown: 0.0,
+        names: 3,
+        items: 3,
+        depth: 5,
+        // The official types can't read this state; they get there by
+        // actions.
+        without: &[("status", "auth-required")],
+    }
+}
+
+/// An action that may have an effect.
+pub(crate) fn next(generator: &mut Generator, stage: &Stage) -> Option<Action> {
+    let kind = match generator.rng.u8(..10) {
+        0..=4 => ChannelKind::Chat,
+        5..=7 => ChannelKind::Session,
+        _ => *generator.pick(ChannelKind::ALL)?,
+    };
+    let state = serde_json::to_value(stage.state(kind)).unwrap();
+    let names: Vec<_> = Action::table()
+        .filter(|info| info.channel == kind)
+        .map(|info| info.name)
+        .collect();
+    let mut name = *generator.pick(&names)?;
+    // Most that can happen to a chat needs a running turn.
+    let is_running = state.get("activeTurn").is_some();
+    if kind == ChannelKind::Chat && !is_running && generator.chance(0.4) {
+        name = "chat/turnStarted";
+    }
+    // Ends of a turn, and cuts, would come too soon.
+    let ends = [
+        "chat/turnComplete",
+        "chat/turnCancelled",
+        "chat/error",
+        "chat/truncated",
+    ];
+    if ends.contains(&name) && generator.chance(0.6) {
+        return None;
+    }
+    let mut action = generator.action(name);
+    aim(generator, name, &mut action, &state);
+    if !is_plain(generator, name, &mut action, &state) {
+        return None;
+    }
+    Some(wire::from_str(&action.to_string()).unwrap())
+}
+
+fn aim(generator: &mut Generator, name: &str, action: &mut Json, state: &Json) {
+    if let Some(active) = state["activeTurn"]["id"].as_str()
+        && action.get("turnId").is_some()
+        && name != "chat/truncated"
+    {
+        action["turnId"] = json!(active);
+    }
+    let calls: Vec<_> = entries(&state["activeTurn"], "responseParts")
+        .filter_map(|part| part["toolCall"]["toolCallId"].as_str())
+        .map(str::to_owned)
+        .collect();
+    if name.starts_with("chat/toolCall")
+        && name != "chat/toolCallStart"
+        && let Some(call) = generator.pick(&calls)
+    {
+        action["toolCallId"] = json!(call);
+    }
+    if name == "chat/turnResume"
+        && let Some(last) = entries(state, "turns").last()
+    {
+        action["turnId"] = last["id"].clone();
+    }
+    if name == "chat/error" {
+        action["part"]["resumable"] = json!(generator.chance(0.7));
+    }
+    if name == "session/chatsReordered" {
+        let chats = entries(state, "chats").map(|chat| chat["resource"].clone());
+        let mut order: Vec<_> = chats.collect();
+        generator.rng.shuffle(&mut order);
+        action["chats"] = json!(order);
+    }
+    // Confirmations on the way, and challenges, need the right kind of call.
+    if name == "chat/toolCallStart" && generator.chance(0.5) {
+        action["contributor"] = json!({"kind": "mcp", "customizationId": "CustomizationId-0"});
+    }
+}
+
+/// Keeps what hosts never do, and where ours differs from the official
+/// reducers on purpose, out of the way (see `differences` in the tests of
+/// `protocol`).
+fn is_plain(generator: &mut Generator, name: &str, action: &mut Json, state: &Json) -> bool {
+    match name {
+        "session/chatUpdated" => {
+            let changes = action["changes"].as_object_mut().unwrap();
+            changes.shift_remove("movable");
+            changes.shift_remove("interactivity");
+            // A chat keeps its address.
+            changes.shift_remove("resource");
+        }
+        "chat/queuedMessagesReordered" => {
+            let messages = entries(state, "queuedMessages").map(|message| message["id"].clone());
+            let mut order: Vec<_> = messages.chain([json!("nobody")]).collect();
+            generator.rng.shuffle(&mut order);
+            action["order"] = json!(order);
+        }
+        // A name is given once; also to a part, a call and a question.
+        "chat/turnStarted" => {
+            let is_taken = entries(state, "turns").any(|turn| turn["id"] == action["turnId"]);
+            return !is_taken && state.get("activeTurn").is_none();
+        }
+        "chat/responsePart" => return is_new(state, &action["part"]["id"]),
+        "chat/toolCallStart" => return is_new(state, &action["toolCallId"]),
+        "chat/inputRequested" => return is_new(state, &action["request"]["id"]),
+        "chat/toolCallConfirmed" if action["approved"] == true => {
+            action["confirmed"] = json!("user-action");
+        }
+        // The chat of the session stays.
+        "session/defaultChatChanged" => return false,
+        "session/chatRemoved" => return action["chat"] != crate::stage::CHAT,
+        _ => {}
+    }
+    true
+}
+
+/// Whether no part of the running turn goes by a name.
+fn is_new(state: &Json, id: &Json) -> bool {
+    entries(&state["activeTurn"], "responseParts").all(|part| {
+        let ids = [
+            &part["id"],
+            &part["toolCall"]["toolCallId"],
+            &part["request"]["id"],
+        ];
+        id.is_null() || !ids.contains(&id)
+    })
+}
+
+fn entries<'a>(state: &'a Json, field: &str) -> impl Iterator<Item = &'a Json> {
+    state[field].as_array().into_iter().flatten()
+}

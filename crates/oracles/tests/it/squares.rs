@@ -1,0 +1,224 @@
+//! It makes no difference whether a client of a release was there when
+//! something happened, or was told afterwards: what its official reducers make
+//! of the actions that it hears is what it would see in a snapshot.
+
+use agenthost_oracles::Oracle;
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::{ChannelKind, ChannelState};
+use agenthost_protocol::outcome::Outcome;
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::Json;
+use agenthost_testkit::Generator;
+use agenthost_testkit::json::{diff, normalise};
+use agenthost_versions::{Chain, Envelope, Moment};
+
+use crate::findings::Findings;
+use crate::losses::accepted;
+use crate::releases::{each_release, oracle, seeds};
+use crate::sequences::{next, options};
+use crate::stage::{Stage, at, envelope, viewer};
+
+/// How many hosts are made, unless `SEEDS` says otherwise.
+const SEEDS: u64 = 60;
+
+/// How much happens in each.
+const ACTIONS: u32 = 30;
+
+fn squares(release: Release) {
+    let Some(oracle) = oracle(release) else {
+        return;
+    };
+    let mut mirror = Mirror {
+        release,
+        chain: Chain::to(release),
+        oracle,
+        findings: Findings::of(release),
+    };
+    for seed in 0..seeds(SEEDS) {
+        mirror.follow(seed);
+    }
+    mirror.findings.conclude();
+}
+
+each_release!(squares);
+
+/// An official client that follows every channel.
+struct Mirror {
+    release: Release,
+    chain: Chain,
+    oracle: Box<dyn Oracle>,
+    findings: Findings,
+}
+
+/// Whether the sequence can go on.
+#[derive(PartialEq)]
+enum Went {
+    On,
+    Astray,
+}
+
+impl Mirror {
+    fn follow(&mut self, seed: u64) {
+        let mut generator = Generator::new(seed, options());
+        let mut stage = Stage::generated(&mut generator);
+        for (_, resource, snapshot) in self.snapshots(&stage) {
+            if let Err(error) = self.oracle.hold(&resource, &snapshot) {
+                self.findings
+                    .note("snapshot", &error, || format!("seed {seed}: {snapshot}"));
+                return;
+            }
+        }
+        for _ in 0..ACTIONS {
+            let Some(action) = next(&mut generator, &stage) else {
+                continue;
+            };
+            let mut after = stage.clone();
+            let (before, outcome) = after.apply(&action);
+            if outcome != Outcome::Applied {
+                continue;
+            }
+            if self.happens(seed, &before, &action, &after) == Went::Astray {
+                return;
+            }
+            stage = after;
+        }
+    }
+
+    fn happens(
+        &mut self,
+        seed: u64,
+        before: &ChannelState,
+        action: &Action,
+        after: &Stage,
+    ) -> Went {
+        let (viewer, scene) = (viewer(self.release), after.scene());
+        let at = Moment {
+            viewer: &viewer,
+            world: &scene,
+            before: Some(before),
+        };
+        let name = action.info().name;
+        let heard = self.chain.action(&at, &envelope(action.clone())).unwrap();
+        for envelope in &heard {
+            let json = Json::Object(envelope.action.clone());
+            if let Err(error) = self.oracle.apply(&channel(envelope), &json) {
+                self.findings
+                    .note(name, &error, || format!("seed {seed}: {json}"));
+            }
+        }
+        let mut went = Went::On;
+        for (kind, resource, snapshot) in self.snapshots(after) {
+            let has_reducer = self.release >= Release::V0_4 || kind != ChannelKind::Changeset;
+            if has_reducer && self.agrees(name, kind, &resource, &snapshot, seed, &heard) {
+                continue;
+            }
+            // It goes on from where it should be, unless it could not read
+            // that.
+            self.oracle.hold(&resource, &snapshot).unwrap();
+            if snapshot.to_string().contains("auth-required") {
+                went = Went::Astray;
+            }
+        }
+        went
+    }
+
+    /// What would be told of every channel now.
+    fn snapshots(&self, stage: &Stage) -> Vec<(ChannelKind, String, Json)> {
+        let (viewer, scene) = (viewer(self.release), stage.scene());
+        let mut kinds = ChannelKind::ALL.to_vec();
+        if self.release < Release::V0_4 {
+            kinds.retain(|kind| *kind != ChannelKind::Chat);
+        }
+        let down = |kind| {
+            let snapshot = stage.snapshot(kind);
+            let down = self
+                .chain
+                .snapshot(&at(&viewer, &scene), &snapshot)
+                .unwrap()?;
+            let resource = down["resource"].as_str().unwrap().to_owned();
+            Some((kind, resource, down))
+        };
+        kinds.into_iter().filter_map(down).collect()
+    }
+
+    fn agrees(
+        &mut self,
+        action: &str,
+        kind: ChannelKind,
+        resource: &str,
+        snapshot: &Json,
+        seed: u64,
+        heard: &[Envelope],
+    ) -> bool {
+        let told = self.oracle.read(&format!("snapshot/{kind:?}"), snapshot);
+        let told = match told {
+            Ok(Some(mut reading)) => reading.back["state"].take(),
+            problem => {
+                self.findings.check(action, snapshot, &problem, seed);
+                return false;
+            }
+        };
+        let made = self.oracle.held(resource).unwrap();
+        let (made, told) = (self.plain(&made), self.plain(&told));
+        if made == told {
+            return true;
+        }
+        for difference in diff(&made, &told).lines() {
+            let (place, values) = difference.split_once(": ").unwrap_or((difference, ""));
+            let place = without_indices(place);
+            if accepted(self.release, action, &format!("{kind:?} {place}")).is_none() {
+                let values: String = values.chars().take(200).collect();
+                let what = format!("{action}: {kind:?} {place}");
+                let heard = heard
+                    .iter()
+                    .map(|one| format!("{} {}", channel(one), Json::Object(one.action.clone())));
+                self.findings
+                    .note(&what, "differs (made of actions -> told)", || {
+                        let heard: Vec<_> = heard.collect();
+                        format!("{values}; seed {seed}, heard {heard:?}")
+                    });
+            }
+        }
+        false
+    }
+
+    /// Without the moment at which something changed: up to 0.8 reducers ask
+    /// their own clock.
+    fn plain(&self, state: &Json) -> Json {
+        let mut state = normalise(state);
+        if self.release < Release::V0_9 {
+            forget(&mut state, "modifiedAt");
+        }
+        state
+    }
+}
+
+fn forget(json: &mut Json, field: &str) {
+    match json {
+        Json::Array(items) => items.iter_mut().for_each(|item| forget(item, field)),
+        Json::Object(fields) => {
+            fields.shift_remove(field);
+            fields.values_mut().for_each(|value| forget(value, field));
+        }
+        _ => {}
+    }
+}
+
+/// Where an action goes. In 0.1 that stands in the action.
+fn channel(envelope: &Envelope) -> String {
+    let inside = ["session", "terminal"];
+    let inside = || {
+        inside
+            .iter()
+            .find_map(|field| envelope.action.get(*field)?.as_str())
+    };
+    let channel = envelope.channel.as_deref().or_else(inside);
+    channel.unwrap_or("agenthost:/root").to_owned()
+}
+
+fn without_indices(place: &str) -> String {
+    place
+        .chars()
+        .filter(|character| !character.is_ascii_digit())
+        .collect()
+}

@@ -1,0 +1,227 @@
+//! A small host made by chance: one channel of each kind, which agree on who
+//! they are.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use agenthost_protocol as protocol;
+use agenthost_protocol::action::{Action, ActionEnvelope, ActionOrigin};
+use agenthost_protocol::channel::{ChannelKind, ChannelState, Snapshot};
+use agenthost_protocol::ids::{ClientId, ClientSeq, ServerSeq};
+use agenthost_protocol::outcome::Outcome;
+use agenthost_protocol::session::{SessionState, SessionSummary};
+use agenthost_protocol::timestamp::Timestamp;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::{self, Json, Shape, Wire};
+use agenthost_testkit::Generator;
+use agenthost_versions::{Moment, Scene, Viewer};
+use serde_json::json;
+
+pub(crate) const SESSION: &str = "ahp-session:/s";
+pub(crate) const CHAT: &str = "ahp-chat:/c";
+
+/// The client that listens; generated clients are sometimes called so.
+pub(crate) const CLIENT: &str = "ClientId-0";
+
+/// Where the channel of a kind is.
+pub(crate) fn address(kind: ChannelKind) -> &'static str {
+    match kind {
+        ChannelKind::Root => "ahp-root://",
+        ChannelKind::Session => SESSION,
+        ChannelKind::Chat => CHAT,
+        ChannelKind::Terminal => "ahp-terminal:/t",
+        ChannelKind::Changeset => "ahp-session:/s/changeset/x",
+        ChannelKind::Annotations => "ahp-session:/s/annotations",
+        ChannelKind::ResourceWatch => "ahp-resource-watch:/w",
+        ChannelKind::Canvas => "ahp-canvas:/v",
+        ChannelKind::Automations => "ahp-automations://",
+        ChannelKind::AutomationRun => "ahp-automation-run:/r",
+    }
+}
+
+/// The state of every channel of the host.
+#[derive(Debug, Clone)]
+pub(crate) struct Stage {
+    pub(crate) channels: Vec<(ChannelKind, ChannelState)>,
+}
+
+impl Stage {
+    /// A host as chance has it.
+    pub(crate) fn generated(generator: &mut Generator) -> Self {
+        let state = |kind: &ChannelKind| {
+            let mut json = generator.json(&shape(*kind));
+            make_plausible(*kind, &mut json);
+            let state: ChannelState = wire::from_str(&json.to_string()).unwrap();
+            assert_eq!(state.kind(), *kind, "{json}");
+            (*kind, state)
+        };
+        Stage {
+            channels: ChannelKind::ALL.iter().map(state).collect(),
+        }
+    }
+
+    pub(crate) fn state(&self, kind: ChannelKind) -> &ChannelState {
+        &self
+            .channels
+            .iter()
+            .find(|(other, _)| *other == kind)
+            .unwrap()
+            .1
+    }
+
+    /// Applies an action to its channel; the state before it comes back, too.
+    pub(crate) fn apply(&mut self, action: &Action) -> (ChannelState, Outcome) {
+        let kind = action.info().channel;
+        let (_, state) = self
+            .channels
+            .iter_mut()
+            .find(|(other, _)| *other == kind)
+            .unwrap();
+        let before = state.clone();
+        let outcome = state.reduce(action);
+        (before, outcome)
+    }
+
+    /// What steps may look at.
+    pub(crate) fn scene(&self) -> Scene {
+        let channel = |(kind, state): &(ChannelKind, ChannelState)| {
+            let owned = matches!(
+                kind,
+                ChannelKind::Chat
+                    | ChannelKind::Terminal
+                    | ChannelKind::Changeset
+                    | ChannelKind::Annotations
+            );
+            let session = owned.then(|| Uri::from(SESSION));
+            (Uri::from(address(*kind)), session, state.clone())
+        };
+        let mut scene = Scene {
+            channels: self.channels.iter().map(channel).collect(),
+            listed: Vec::new(),
+        };
+        if let ChannelState::Session(session) = self.state(ChannelKind::Session) {
+            scene.listed.push(Arc::new(listed(session)));
+        }
+        scene
+    }
+
+    pub(crate) fn snapshot(&self, kind: ChannelKind) -> Snapshot {
+        Snapshot {
+            resource: Uri::from(address(kind)),
+            state: self.state(kind).clone(),
+            from_seq: ServerSeq(7),
+        }
+    }
+}
+
+/// A client of a release that follows the session and its chat.
+pub(crate) fn viewer(release: Release) -> Viewer {
+    let mut viewer = Viewer::new(release, ClientId::from(CLIENT));
+    viewer.show(Uri::from(SESSION), Uri::from(CHAT));
+    viewer
+}
+
+/// A moment without an action.
+pub(crate) fn at<'a>(viewer: &'a Viewer, scene: &'a Scene) -> Moment<'a> {
+    Moment {
+        viewer,
+        world: scene,
+        before: None,
+    }
+}
+
+/// An action of the listening client, on its channel.
+pub(crate) fn envelope(action: Action) -> ActionEnvelope {
+    ActionEnvelope {
+        channel: Uri::from(address(action.info().channel)),
+        action: Arc::new(action),
+        server_seq: ServerSeq(8),
+        origin: Some(ActionOrigin {
+            client_id: ClientId::from(CLIENT),
+            client_seq: ClientSeq(3),
+        }),
+    }
+}
+
+/// What the list of sessions shows, as the host would make it.
+fn listed(session: &SessionState) -> SessionSummary {
+    let then = Timestamp::from("2026-01-01T00:00:00.000Z");
+    SessionSummary {
+        metadata: session.metadata.clone(),
+        resource: Uri::from(SESSION),
+        created_at: then.clone(),
+        modified_at: then,
+        changes: None,
+        meta: session.meta.clone(),
+        chats: None,
+        default_chat: session.default_chat.clone(),
+    }
+}
+
+fn shape(kind: ChannelKind) -> Shape {
+    match kind {
+        ChannelKind::Root => protocol::root::RootState::shape(),
+        ChannelKind::Session => SessionState::shape(),
+        ChannelKind::Chat => protocol::chat::ChatState::shape(),
+        ChannelKind::Terminal => protocol::terminal::TerminalState::shape(),
+        ChannelKind::Changeset => protocol::changeset::ChangesetState::shape(),
+        ChannelKind::Annotations => protocol::annotations::AnnotationsState::shape(),
+        ChannelKind::ResourceWatch => protocol::resource::ResourceWatchState::shape(),
+        ChannelKind::Canvas => protocol::canvas::CanvasState::shape(),
+        ChannelKind::Automations => protocol::automation::AutomationsState::shape(),
+        ChannelKind::AutomationRun => protocol::automation::AutomationRunState::shape(),
+    }
+}
+
+/// Channels that belong together say so, and nothing is there twice.
+fn make_plausible(kind: ChannelKind, state: &mut Json) {
+    match kind {
+        ChannelKind::Session => {
+            let chat = json!({
+                "resource": CHAT, "title": "", "status": 1,
+                "modifiedAt": "2026-01-01T00:00:00.000Z",
+            });
+            let chats = state["chats"].as_array_mut().unwrap();
+            chats.insert(0, chat);
+            state["defaultChat"] = json!(CHAT);
+        }
+        ChannelKind::Chat => state["resource"] = json!(CHAT),
+        _ => {}
+    }
+    make_distinct(state, &mut BTreeSet::new());
+}
+
+/// What names an entry of a list.
+const NAMES: &[&str] = &["id", "resource", "clientId", "name"];
+
+/// Takes entries out of lists whose name is taken. Customizations share their
+/// names with their children.
+fn make_distinct(json: &mut Json, customizations: &mut BTreeSet<String>) {
+    match json {
+        Json::Array(items) => {
+            let mut seen = BTreeSet::new();
+            items.retain(|item| {
+                let call = item["toolCall"]["toolCallId"].as_str();
+                let scope = item.get("enabled").and_then(|_| item["kind"].as_str());
+                let name = NAMES.iter().find_map(|name| item[*name].as_str());
+                let name = call.or(name).or(scope);
+                let is_customization = item.get("type").is_some() && item.get("uri").is_some();
+                match name {
+                    Some(name) if is_customization => customizations.insert(name.to_owned()),
+                    Some(name) => seen.insert(name.to_owned()),
+                    None => true,
+                }
+            });
+            for item in items {
+                make_distinct(item, customizations);
+            }
+        }
+        Json::Object(fields) => {
+            for (_, field) in fields {
+                make_distinct(field, customizations);
+            }
+        }
+        _ => {}
+    }
+}

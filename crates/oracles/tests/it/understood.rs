@@ -1,0 +1,208 @@
+//! Every document, taken down to a release, is understood by its official
+//! crate: read without an error, with nothing unknown in it, and nothing of
+//! it left over.
+
+use agenthost_oracles::Oracle;
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::{ChannelKind, ChannelState};
+use agenthost_protocol::rpc::{ClientRequest, HostNotification, HostRequest};
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::{self, Json};
+use agenthost_testkit::{Generator, Options};
+use agenthost_versions::{Call, Chain, Moment};
+use serde_json::json;
+
+use crate::findings::Findings;
+use crate::releases::{each_release, oracle, seeds};
+use crate::stage::{Stage, at, envelope, viewer};
+
+/// How many hosts are made, unless `SEEDS` says otherwise.
+const SEEDS: u64 = 24;
+
+fn understood(release: Release) {
+    let Some(oracle) = oracle(release) else {
+        return;
+    };
+    let mut listener = Listener {
+        release,
+        chain: Chain::to(release),
+        oracle,
+        findings: Findings::of(release),
+        seed: 0,
+    };
+    for seed in 0..seeds(SEEDS) {
+        listener.seed = seed;
+        // From no optional field at all to every one of them.
+        let options = Options {
+            optional: f64::from(u32::try_from(seed % 4).unwrap()) / 3.0,
+            unknown: 0.0,
+            ..Options::default()
+        };
+        let mut generator = Generator::new(seed, options);
+        let stage = Stage::generated(&mut generator);
+        listener.snapshots(&stage);
+        listener.actions(&stage, &mut generator);
+        listener.results(&stage, &mut generator);
+        listener.notifications(&stage, &mut generator);
+        listener.requests(&stage, &mut generator);
+    }
+    listener.findings.conclude();
+}
+
+each_release!(understood);
+
+/// An official client that says what it can't understand.
+struct Listener {
+    release: Release,
+    chain: Chain,
+    oracle: Box<dyn Oracle>,
+    findings: Findings,
+    seed: u64,
+}
+
+impl Listener {
+    fn hears(&mut self, what: &str, subject: &str, json: &Json) {
+        let read = self.oracle.read(what, json);
+        self.findings.check(subject, json, &read, self.seed);
+    }
+
+    /// Whether the release has such documents at all.
+    fn has(&mut self, what: &str) -> bool {
+        !matches!(self.oracle.read(what, &Json::Null), Ok(None))
+    }
+
+    fn snapshots(&mut self, stage: &Stage) {
+        let (viewer, scene) = (viewer(self.release), stage.scene());
+        for kind in ChannelKind::ALL {
+            let snapshot = stage.snapshot(*kind);
+            let what = format!("snapshot/{kind:?}");
+            let down = self.chain.snapshot(&at(&viewer, &scene), &snapshot);
+            let has = self.has(&what);
+            match down.unwrap() {
+                Some(down) if has => self.hears(&what, &what, &down),
+                // Before there were chats, one could be looked at as if it
+                // were a session.
+                Some(down) if *kind == ChannelKind::Chat => {
+                    self.hears("snapshot/Session", &what, &down);
+                }
+                Some(down) => self.hears(&what, &what, &down),
+                None if has => self.findings.note(&what, "is not told", String::new),
+                None => {}
+            }
+        }
+    }
+
+    fn actions(&mut self, stage: &Stage, generator: &mut Generator) {
+        for info in Action::table() {
+            let json = generator.action(info.name);
+            let action: Action = wire::from_str(&json.to_string()).unwrap();
+            for down in self.action(stage, action) {
+                let subject = format!("{} as {}", info.name, down["action"]["type"]);
+                self.hears("action", &subject, &down);
+            }
+        }
+    }
+
+    /// What is told of an action.
+    fn action(&self, stage: &Stage, action: Action) -> Vec<Json> {
+        let mut after = stage.clone();
+        // It need not have an effect.
+        let (before, _) = after.apply(&action);
+        let (viewer, scene) = (viewer(self.release), after.scene());
+        let at = Moment {
+            viewer: &viewer,
+            world: &scene,
+            before: Some(&before),
+        };
+        let down = self.chain.action(&at, &envelope(action)).unwrap();
+        down.into_iter()
+            .map(agenthost_versions::Envelope::into_json)
+            .collect()
+    }
+
+    fn results(&mut self, stage: &Stage, generator: &mut Generator) {
+        let (viewer, scene) = (viewer(self.release), stage.scene());
+        let at = at(&viewer, &scene);
+        for (method, shape) in ClientRequest::result_shapes() {
+            let what = format!("result/{method}");
+            if !self.has(&what) {
+                continue;
+            }
+            let mut result = generator.json(&shape());
+            let snapshots = |wanted: &mut dyn Iterator<Item = &ChannelKind>| -> Vec<Json> {
+                let down = |kind| self.chain.snapshot(&at, &stage.snapshot(kind)).unwrap();
+                wanted.filter_map(|kind| down(*kind)).collect()
+            };
+            match method {
+                "initialize" => {
+                    result["snapshots"] = json!(snapshots(&mut ChannelKind::ALL.iter()));
+                    result["protocolVersion"] = json!(self.release.to_string());
+                    if self.release == Release::V0_1 {
+                        result["protocolVersion"] = json!(1);
+                    }
+                }
+                "subscribe" => {
+                    let kinds = [ChannelKind::Session];
+                    result["snapshot"] = json!(snapshots(&mut kinds.iter())[0]);
+                }
+                "reconnect" if result["type"] == "snapshot" => {
+                    result["snapshots"] = json!(snapshots(&mut ChannelKind::ALL.iter()));
+                }
+                "reconnect" => {
+                    let title = json!({ "type": "session/titleChanged", "title": "T" });
+                    let action = wire::from_str(&title.to_string()).unwrap();
+                    result["actions"] = json!(self.action(stage, action));
+                }
+                // Up to 0.5.0 it is the answer that has the turns.
+                "fetchTurns" => {
+                    let ChannelState::Chat(chat) = stage.state(ChannelKind::Chat) else {
+                        continue;
+                    };
+                    let down = |turn| self.chain.part(&at, "Turn", turn).unwrap();
+                    let turns: Vec<_> = chat.turns.items().filter_map(down).collect();
+                    result = json!({ "turns": turns, "hasMore": false });
+                }
+                _ => {}
+            }
+            let down = self.chain.result(&at, method, result);
+            self.hears(&what, &what, &down);
+        }
+    }
+
+    fn notifications(&mut self, stage: &Stage, generator: &mut Generator) {
+        let (viewer, scene) = (viewer(self.release), stage.scene());
+        for (method, shape) in HostNotification::shapes() {
+            if method == "action" {
+                continue;
+            }
+            let call = call(method, generator.json(&shape()));
+            for down in self.chain.notification(&at(&viewer, &scene), call) {
+                let subject = format!("notification/{method}");
+                let what = format!("notification/{}", down.method);
+                self.hears(&what, &subject, &Json::Object(down.params));
+            }
+        }
+    }
+
+    fn requests(&mut self, stage: &Stage, generator: &mut Generator) {
+        let (viewer, scene) = (viewer(self.release), stage.scene());
+        for (method, shape) in HostRequest::shapes() {
+            let what = format!("params/{method}");
+            if self.has(&what) {
+                let mut call = call(method, generator.json(&shape()));
+                self.chain.request(&at(&viewer, &scene), &mut call);
+                self.hears(&what, &what, &Json::Object(call.params));
+            }
+        }
+    }
+}
+
+fn call(method: &str, params: Json) -> Call {
+    let Json::Object(params) = params else {
+        panic!("parameters of {method} are an object");
+    };
+    Call {
+        method: method.to_owned(),
+        params,
+    }
+}

@@ -1,0 +1,111 @@
+//! Tool calls that ask twice, and those that wait for a token.
+
+use agenthost_protocol::action::Action;
+use agenthost_protocol::chat::{
+    ChatAction, ChatState, ConfirmationReason, ToolCall, ToolCallComplete, ToolCallConfirmed,
+    ToolCallContributor, ToolCallPendingConfirmation, ToolCallQuestion, ToolCallReady,
+    ToolCallTarget,
+};
+use agenthost_protocol::wire::Object;
+
+use crate::edit::{remove, replace_text};
+
+/// Takes a call down.
+pub(super) fn down(call: &mut Object) {
+    replace_text(call, "status", "auth-required", "running");
+    remove(call, &["riskAssessment", "auth"]);
+}
+
+/// A call is ready while it is asking already. These clients take no notice of
+/// that: what has changed has to reach them by way of a call that runs.
+pub(super) fn ready(before: &ChatState, ready: Box<ToolCallReady>) -> Vec<Action> {
+    let Some(ToolCall::PendingConfirmation(asked)) = call(before, &ready.target) else {
+        return vec![Action::Chat(ChatAction::ToolCallReady(ready))];
+    };
+    let changes = asks_something_else(&ready, asked);
+    let confirmed = match &ready.confirmed {
+        Some(confirmed) => confirmed.clone(),
+        None if !changes => return Vec::new(),
+        // To a client that carries the call out, agreeing means to begin.
+        None if asked.head.contributor.as_ref().is_some_and(is_client) => return Vec::new(),
+        None => ConfirmationReason::NotNeeded,
+    };
+    let mut actions = vec![agree(&ready.target, confirmed)];
+    if changes {
+        let input = asked.parameters.tool_input.clone();
+        let again = ToolCallReady {
+            tool_input: ready.tool_input.clone().or(input),
+            question: question(&ready, asked),
+            ..*ready
+        };
+        actions.push(Action::Chat(ChatAction::ToolCallReady(Box::new(again))));
+    }
+    actions
+}
+
+/// A call ends that waits for a token: it can only fail, nobody reviews that,
+/// and it keeps what it had produced. These clients think that it runs.
+pub(super) fn complete(before: &ChatState, mut done: Box<ToolCallComplete>) -> Vec<Action> {
+    if let Some(ToolCall::AuthRequired(waiting)) = call(before, &done.target) {
+        if done.result.success {
+            return Vec::new();
+        }
+        done.requires_result_confirmation = None;
+        if done.result.content.is_none() {
+            done.result.content.clone_from(&waiting.content);
+        }
+    }
+    vec![Action::Chat(ChatAction::ToolCallComplete(done))]
+}
+
+fn call<'a>(chat: &'a ChatState, target: &ToolCallTarget) -> Option<&'a ToolCall> {
+    let turn = chat.active_turn.as_ref()?;
+    if turn.id != target.turn_id {
+        return None;
+    }
+    turn.response_parts.call(target.tool_call_id.as_str())
+}
+
+fn is_client(contributor: &ToolCallContributor) -> bool {
+    matches!(contributor, ToolCallContributor::Client(_))
+}
+
+fn agree(target: &ToolCallTarget, confirmed: ConfirmationReason) -> Action {
+    Action::Chat(ChatAction::ToolCallConfirmed(Box::new(ToolCallConfirmed {
+        target: target.clone(),
+        approved: true,
+        confirmed: Some(confirmed),
+        reason: None,
+        edited_tool_input: None,
+        user_suggestion: None,
+        reason_message: None,
+        selected_option_id: None,
+    })))
+}
+
+/// Whether anything changes that these clients show.
+fn asks_something_else(ready: &ToolCallReady, asked: &ToolCallPendingConfirmation) -> bool {
+    let question = ToolCallQuestion {
+        risk_assessment: asked.question.risk_assessment.clone(),
+        ..question(ready, asked)
+    };
+    let input = &ready.tool_input;
+    question != asked.question
+        || ready.invocation_message != asked.parameters.invocation_message
+        || (input.is_some() && *input != asked.parameters.tool_input)
+}
+
+/// The question, with what was asked before where it says nothing new.
+fn question(ready: &ToolCallReady, asked: &ToolCallPendingConfirmation) -> ToolCallQuestion {
+    let (new, old) = (&ready.question, &asked.question);
+    ToolCallQuestion {
+        confirmation_title: new
+            .confirmation_title
+            .clone()
+            .or(old.confirmation_title.clone()),
+        risk_assessment: new.risk_assessment.clone().or(old.risk_assessment.clone()),
+        edits: new.edits.clone().or(old.edits.clone()),
+        editable: new.editable.or(old.editable),
+        options: new.options.clone().or(old.options.clone()),
+    }
+}

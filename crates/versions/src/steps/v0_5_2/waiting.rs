@@ -1,0 +1,204 @@
+//! What waits for a person: where it stands, and what the status says of it.
+
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::{ChatState, ResponsePart, ToolCall};
+use agenthost_protocol::common::SessionStatus;
+use agenthost_protocol::session::{SessionInputRequest, SessionState};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::{Json, Object};
+
+use super::is_open_request;
+use crate::document::Envelope;
+use crate::edit::{object_in, objects_in, remove, set, text};
+use crate::world::Moment;
+
+/// Takes the open questions out of the response of a turn.
+pub(super) fn take_open_requests(turn: &mut Object) -> Vec<Json> {
+    let mut requests = Vec::new();
+    if let Some(Json::Array(parts)) = turn.get_mut("responseParts") {
+        parts.retain_mut(|part| match part {
+            Json::Object(part) if is_open_request(part) => {
+                requests.extend(part.shift_remove("request"));
+                false
+            }
+            _ => true,
+        });
+    }
+    requests
+}
+
+/// Puts the open questions of the running turn beside it, and has the status
+/// say no more than what is left to wait for.
+pub(super) fn show_requests_in_chat(chat: &mut Object) {
+    let requests = object_in(chat, "activeTurn").map(take_open_requests);
+    let requests = requests.unwrap_or_default();
+    let mut waits = !requests.is_empty();
+    if let Some(turn) = object_in(chat, "activeTurn") {
+        waits |= objects_in(turn, "responseParts").any(|part| {
+            let call = part.get("toolCall").and_then(Json::as_object);
+            let status = call.and_then(|call| text(call, "status"));
+            matches!(
+                status,
+                Some("pending-confirmation" | "pending-result-confirmation")
+            )
+        });
+    }
+    if waits {
+        if !requests.is_empty() {
+            set(chat, "inputRequests", requests);
+        }
+    } else {
+        stop_waiting(chat);
+    }
+}
+
+/// A question that came as a part is asked by its own action.
+pub(super) fn ask(action: &mut Object) {
+    let Some(Json::Object(part)) = action.get_mut("part") else {
+        return;
+    };
+    if !is_open_request(part) {
+        return;
+    }
+    let request = part.shift_remove("request");
+    remove(action, &["part", "turnId", "_meta"]);
+    set(action, "type", "chat/inputRequested");
+    action.extend(request.map(|request| ("request".to_owned(), request)));
+}
+
+/// Takes calls that wait for a token out of what a session waits for.
+pub(super) fn forget_authentication(session: &mut Object) {
+    let Some(Json::Array(entries)) = session.get_mut("inputNeeded") else {
+        return;
+    };
+    let (forgotten, kept): (Vec<_>, Vec<_>) =
+        std::mem::take(entries).into_iter().partition(is_for_token);
+    let nothing_left = kept.is_empty();
+    for chat in objects_in(session, "chats") {
+        let resource = text(chat, "resource").map(str::to_owned);
+        let about = |entry: &&Json| entry.get("chat").and_then(Json::as_str) == resource.as_deref();
+        let forgets = forgotten.iter().any(|entry| about(&entry));
+        if forgets && !kept.iter().filter(about).any(awaits_user) {
+            stop_waiting(chat);
+        }
+    }
+    if nothing_left {
+        session.shift_remove("inputNeeded");
+        if !forgotten.is_empty() {
+            stop_waiting(session);
+        }
+    } else {
+        set(session, "inputNeeded", kept);
+    }
+}
+
+/// What a session newly waits for. If it took the place of something else,
+/// that is over.
+pub(super) fn needed(at: &Moment<'_>, mut envelope: Envelope) -> Vec<Envelope> {
+    let request = envelope.action.get("request");
+    if !request.is_some_and(is_for_token) {
+        return vec![envelope];
+    }
+    let id = request.and_then(|request| request.get("id")).cloned();
+    let Some(Json::String(id)) = id else {
+        return Vec::new();
+    };
+    let replaced = before(at, &id).is_some_and(|entry| !is_authentication(entry));
+    if !replaced {
+        return Vec::new();
+    }
+    remove(&mut envelope.action, &["request"]);
+    set(&mut envelope.action, "type", "session/inputNeededRemoved");
+    set(&mut envelope.action, "id", id);
+    vec![envelope]
+}
+
+/// Whether what is no longer waited for is something that these clients were
+/// not told about.
+pub(super) fn was_authentication(at: &Moment<'_>, envelope: &Envelope) -> bool {
+    let entry = text(&envelope.action, "id").and_then(|id| before(at, id));
+    entry.is_some_and(is_authentication)
+}
+
+/// Has the status of a chat, in an action of its session, say no more than
+/// what these clients know to be waited for.
+pub(super) fn fix_chat(at: &Moment<'_>, envelope: &mut Envelope, chat: Option<Uri>, field: &str) {
+    let session = envelope.channel.as_deref().map(Uri::from);
+    if let (Some(session), Some(chat)) = (session, chat)
+        && only_for_token(at, &session, Some(&chat))
+        && let Some(summary) = object_in(&mut envelope.action, field)
+    {
+        stop_waiting(summary);
+    }
+}
+
+/// Whether tokens are all that a session, or one of its chats, waits for.
+pub(super) fn only_for_token(at: &Moment<'_>, session: &Uri, chat: Option<&Uri>) -> bool {
+    if let Some(state) = chat.and_then(|chat| at.world.chat(chat)) {
+        return chat_waits_only_for_token(&state);
+    }
+    let Some(state) = at.world.session(session) else {
+        return false;
+    };
+    let mut for_token = false;
+    for entry in entries(&state).filter(|entry| chat.is_none() || entry.chat() == chat) {
+        if is_authentication(entry) {
+            for_token = true;
+        } else if entry.awaits_user() {
+            return false;
+        }
+    }
+    for_token
+}
+
+fn chat_waits_only_for_token(chat: &ChatState) -> bool {
+    let turn = chat.active_turn.iter();
+    let mut parts = turn.flat_map(|turn| turn.response_parts.items());
+    let mut for_token = false;
+    let others = parts.any(|part| match part {
+        ResponsePart::ToolCall(call) if matches!(call.tool_call, ToolCall::AuthRequired(_)) => {
+            for_token = true;
+            false
+        }
+        part => part.awaits_user(),
+    });
+    for_token && !others
+}
+
+/// What waited for the user is in progress now.
+pub(super) fn stop_waiting(summary: &mut Object) {
+    let bits = summary.get("status").and_then(Json::as_u64);
+    let Some(bits) = bits.and_then(|bits| u32::try_from(bits).ok()) else {
+        return;
+    };
+    let status = SessionStatus::from_bits(bits);
+    if status.activity() == SessionStatus::INPUT_NEEDED {
+        let status = status.with_activity(SessionStatus::IN_PROGRESS);
+        set(summary, "status", status.bits());
+    }
+}
+
+fn before<'a>(at: &Moment<'a>, id: &str) -> Option<&'a SessionInputRequest> {
+    match at.before {
+        Some(ChannelState::Session(session)) => {
+            entries(session).find(|entry| entry.key() == Some(id))
+        }
+        _ => None,
+    }
+}
+
+fn entries(session: &SessionState) -> impl Iterator<Item = &SessionInputRequest> {
+    session.input_needed.iter().flat_map(|list| list.items())
+}
+
+fn is_authentication(entry: &SessionInputRequest) -> bool {
+    matches!(entry, SessionInputRequest::ToolAuthentication(_))
+}
+
+fn is_for_token(entry: &Json) -> bool {
+    entry.get("kind").and_then(Json::as_str) == Some("toolAuthentication")
+}
+
+fn awaits_user(entry: &Json) -> bool {
+    entry.get("kind").and_then(Json::as_str) != Some("toolClientExecution")
+}

@@ -1,0 +1,60 @@
+//! 0.7 → 0.8.
+
+use agenthost_protocol::session::{
+    ChildCustomization, Customization, CustomizationEnablement, Enablement, SessionState,
+};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::{self, Json, Object};
+
+use crate::document::Dispatch;
+use crate::edit::{default, set, text};
+use crate::world::Moment;
+
+/// Whoever turns a customization on or off does so for this session; what was
+/// decided for more than it stays. The list is sorted, sessions first.
+pub(super) fn toggle(at: &Moment<'_>, dispatch: &mut Dispatch) {
+    let Some(enabled) = dispatch.action.get("enabled").and_then(Json::as_bool) else {
+        return;
+    };
+    dispatch.action.shift_remove("enabled");
+    let session = at.world.session(&Uri::from(dispatch.channel.as_str()));
+    let id = text(&dispatch.action, "id").unwrap_or_default();
+    let known = session
+        .as_deref()
+        .and_then(|session| decisions(session, id));
+    let mut decided = vec![CustomizationEnablement::Session(Enablement { enabled })];
+    decided.extend(
+        known
+            .into_iter()
+            .flatten()
+            .filter(|decision| !matches!(decision, CustomizationEnablement::Session(_)))
+            .cloned(),
+    );
+    set(&mut dispatch.action, "enablement", wire::to_json(&decided));
+}
+
+/// What a client says about its own holds for all sessions.
+pub(super) fn decide_everywhere(part: &mut Object) {
+    if let Some(enabled) = part.shift_remove("enabled") {
+        let decision = serde_json::json!({ "kind": "global", "enabled": enabled });
+        default(part, "enablement", Json::Array(vec![decision]));
+    }
+}
+
+/// What was decided about a customization so far, wherever it stands.
+fn decisions<'a>(session: &'a SessionState, id: &str) -> Option<&'a [CustomizationEnablement]> {
+    let all = || session.customizations.iter().flat_map(|list| list.items());
+    let top = all().find(|one| one.id().is_some_and(|it| it.as_str() == id));
+    match top {
+        Some(Customization::Plugin(plugin)) => plugin.enablement.as_deref(),
+        Some(Customization::McpServer(server)) => server.enablement.as_deref(),
+        Some(Customization::Directory(_) | Customization::Unknown(_)) => None,
+        None => {
+            let mut inside = all().filter_map(Customization::children).flatten();
+            match inside.find(|one| one.id().is_some_and(|it| it.as_str() == id))? {
+                ChildCustomization::McpServer(server) => server.enablement.as_deref(),
+                _ => None,
+            }
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! 0.2 ↔ 0.1: before channels.
+
+use agenthost_protocol::channel::ChannelKind;
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::{self, Json};
+use agenthost_versions::{Call, Chain, Dispatch};
+use serde_json::json;
+
+use crate::older::{CHAT, SESSION, WORKER, follower, session};
+use crate::worlds::Client;
+
+const TERMINAL: &str = "ahp-terminal:/t";
+
+fn notified(client: &Client, method: &str, params: Json) -> Vec<(String, Json)> {
+    let call = Call {
+        method: method.to_owned(),
+        params: wire::from_str(&params.to_string()).unwrap(),
+    };
+    let calls = client.chain.notification(&client.at(), call);
+    let pair = |call: Call| (call.method, Json::Object(call.params));
+    calls.into_iter().map(pair).collect()
+}
+
+#[test]
+fn an_action_says_what_it_is_about() {
+    let client = follower(Release::V0_1);
+    let delta = json!({ "type": "chat/delta", "turnId": "t", "partId": "p", "content": "x" });
+    let told = json!({
+        "type": "session/delta", "turnId": "t", "partId": "p", "content": "x", "session": SESSION,
+    });
+    assert_eq!(client.hears(CHAT, &delta), [(None, told)]);
+    assert_eq!(client.hears(WORKER, &delta)[0].1["session"], WORKER);
+
+    let data = json!({ "type": "terminal/data", "data": "x" });
+    let told = json!({ "type": "terminal/data", "data": "x", "terminal": TERMINAL });
+    assert_eq!(client.hears(TERMINAL, &data), [(None, told)]);
+
+    let sessions = json!({ "type": "root/activeSessionsChanged", "activeSessions": 2 });
+    assert_eq!(client.hears("ahp-root://", &sessions), [(None, sessions)]);
+}
+
+#[test]
+fn changes_and_watches_are_not_told_of() {
+    let client = follower(Release::V0_1);
+    let cleared = json!({ "type": "changeset/cleared" });
+    assert_eq!(client.hears("ahp-session:/s/changeset/x", &cleared), []);
+    let changesets = json!({ "type": "session/changesetsChanged" });
+    assert_eq!(client.hears(SESSION, &changesets), []);
+    let watched = json!({ "type": "resourceWatch/changed", "changes": { "items": [] } });
+    assert_eq!(client.hears("ahp-resource-watch:/1", &watched), []);
+    let chain = Chain::to(Release::V0_1);
+    for kind in ChannelKind::ALL {
+        let followed = matches!(
+            kind,
+            ChannelKind::Root | ChannelKind::Session | ChannelKind::Chat | ChannelKind::Terminal
+        );
+        // Canvases and automations are for others to leave out.
+        if !matches!(kind, ChannelKind::AutomationRun | ChannelKind::Automations) {
+            assert_eq!(chain.follows(*kind), followed, "{kind:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_said_is_about_what_is_in_it() {
+    let client = follower(Release::V0_1);
+    let (channel, said) = client.says(
+        "",
+        json!({
+            "type": "session/turnStarted", "session": SESSION, "turnId": "t",
+            "userMessage": { "text": "Hello" },
+        }),
+    );
+    assert_eq!(channel, CHAT);
+    assert_eq!(said["type"], "chat/turnStarted");
+    assert_eq!(said["message"]["text"], "Hello");
+    assert_eq!(said.get("session"), None);
+    let input = json!({ "type": "terminal/input", "terminal": TERMINAL, "data": "x" });
+    let (channel, said) = client.says("", input);
+    assert_eq!(channel, TERMINAL);
+    assert_eq!(said, json!({ "type": "terminal/input", "data": "x" }));
+    let config = json!({ "type": "root/configChanged", "config": { "a": 1 } });
+    assert_eq!(client.says("", config).0, "ahp-root://");
+
+    let mut nowhere = Dispatch {
+        channel: String::new(),
+        action: wire::from_str(r#"{ "type": "session/truncated" }"#).unwrap(),
+    };
+    let refused = client.chain.dispatch(&client.at(), &mut nowhere);
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "the action has no `session`"
+    );
+}
+
+#[test]
+fn every_action_of_a_client_comes_back_as_it_was() {
+    let client = follower(Release::V0_1);
+    let message = json!({
+        "text": "Hello",
+        "attachments": [
+            { "type": "file", "uri": "file:///a.rs" },
+            { "type": "directory", "uri": "file:///src", "displayName": "src" },
+            { "type": "selection", "uri": "file:///b.rs", "displayName": "b.rs:1" },
+            { "type": "file", "uri": "data:image/png;base64,AAAA", "displayName": "shot" },
+        ],
+    });
+    let said = [
+        json!({ "type": "session/turnStarted", "turnId": "t", "userMessage": message }),
+        json!({
+            "type": "session/pendingMessageSet", "kind": "steering", "id": "q",
+            "userMessage": message,
+        }),
+        json!({
+            "type": "session/toolCallConfirmed", "turnId": "t", "toolCallId": "k",
+            "approved": true, "confirmed": "user-action",
+        }),
+        json!({ "type": "session/titleChanged", "title": "x" }),
+        json!({ "type": "session/isReadChanged", "isRead": true }),
+        json!({ "type": "session/isArchivedChanged", "isArchived": true }),
+        json!({ "type": "session/configChanged", "config": { "a": "b" } }),
+    ];
+    for said in said {
+        let mut said = said;
+        said["session"] = json!(SESSION);
+        let (channel, mut meant) = client.says("", said.clone());
+        if said["type"] == "session/turnStarted" {
+            meant["startedAt"] = json!("2026-01-01T00:00:00Z");
+        }
+        let (_, mut echo) = client.hears(&channel, &meant).remove(0);
+        echo.as_object_mut().unwrap().remove("startedAt");
+        assert_eq!(echo, said);
+    }
+}
+
+#[test]
+fn notifications_come_in_one() {
+    let client = follower(Release::V0_1);
+    let removed = json!({ "channel": "ahp-root://", "session": SESSION });
+    let told = json!({ "notification": { "type": "notify/sessionRemoved", "session": SESSION } });
+    assert_eq!(
+        notified(&client, "root/sessionRemoved", removed),
+        [("notification".to_owned(), told)]
+    );
+    let changed = json!({
+        "channel": "ahp-root://", "session": SESSION, "changes": { "title": "x" },
+    });
+    let heard = notified(&client, "root/sessionSummaryChanged", changed);
+    let told = &heard[0].1["notification"];
+    assert_eq!(told["type"], "notify/sessionSummaryChanged");
+    assert_eq!(told["changes"], json!({ "title": "x" }));
+    let logs = json!({ "channel": "ahp-otlp:/logs", "payload": {} });
+    assert_eq!(notified(&client, "otlp/exportLogs", logs), []);
+}
+
+#[test]
+fn the_handshake_is_a_number_and_addresses_are_the_client_s() {
+    let mut client = follower(Release::V0_1);
+    let (_, asked) = client.asks(
+        "initialize",
+        json!({
+            "protocolVersion": 1, "clientId": "c",
+            "initialSubscriptions": ["root:/", "copilot:/1"],
+        }),
+    );
+    assert_eq!(asked["protocolVersions"], json!(["0.1.0"]));
+    assert_eq!(asked.get("protocolVersion"), None);
+    assert_eq!(asked["channel"], "ahp-root://");
+    assert_eq!(
+        asked["initialSubscriptions"],
+        json!(["ahp-root://", "copilot:/1"])
+    );
+
+    client.viewer.call_root("root:/");
+    let snapshot = agenthost_protocol::channel::Snapshot {
+        resource: "ahp-root://".into(),
+        state: wire::from_str(r#"{ "agents": [] }"#).unwrap(),
+        from_seq: agenthost_protocol::ids::ServerSeq(7),
+    };
+    let seen = client.chain.snapshot(&client.at(), &snapshot).unwrap();
+    assert_eq!(seen.unwrap()["resource"], "root:/");
+}
+
+#[test]
+fn parameters_are_about_a_resource_a_session_or_a_terminal() {
+    let client = follower(Release::V0_1);
+    let about = |method: &str, params: Json| {
+        let (_, asked) = client.asks(method, params);
+        asked["channel"].as_str().unwrap().to_owned()
+    };
+    let root = json!({ "resource": "agenthost:/root" });
+    assert_eq!(about("subscribe", root), "ahp-root://");
+    assert_eq!(
+        about("unsubscribe", json!({ "resource": TERMINAL })),
+        TERMINAL
+    );
+    assert_eq!(
+        about("createSession", json!({ "session": "copilot:/1" })),
+        "copilot:/1"
+    );
+    assert_eq!(
+        about("disposeSession", json!({ "session": SESSION })),
+        SESSION
+    );
+    assert_eq!(about("fetchTurns", json!({ "session": SESSION })), CHAT);
+    let claim = json!({ "kind": "client", "clientId": "c" });
+    let terminal = json!({ "terminal": TERMINAL, "claim": claim });
+    assert_eq!(about("createTerminal", terminal), TERMINAL);
+    assert_eq!(
+        about("disposeTerminal", json!({ "terminal": TERMINAL })),
+        TERMINAL
+    );
+    assert_eq!(about("listSessions", json!({})), "ahp-root://");
+    let token = json!({ "resource": "https://api", "token": "t" });
+    let (_, asked) = client.asks("authenticate", token);
+    assert_eq!(asked["resource"], "https://api");
+    let mut call = Call {
+        method: "subscribe".to_owned(),
+        params: wire::from_str("{}").unwrap(),
+    };
+    let refused = client.chain.params(&client.at(), &mut call).unwrap_err();
+    assert_eq!(refused.to_string(), "`subscribe` has no `resource`");
+}
+
+#[test]
+fn attachments_are_addresses() {
+    let state = follower(Release::V0_1).sees(SESSION, &session()).unwrap();
+    assert_eq!(
+        state["turns"][0]["userMessage"]["attachments"],
+        json!([
+            { "type": "file", "uri": "file:///w/a.rs", "displayName": "a.rs" },
+            { "type": "directory", "uri": "file:///w/src", "displayName": "src" },
+            { "type": "file", "uri": "data:image/png;base64,AAAA", "displayName": "shot" },
+        ])
+    );
+}
+
+#[test]
+fn customizations_are_references() {
+    let client = follower(Release::V0_1);
+    let state = client.sees(SESSION, &session()).unwrap();
+    let all = json!([{
+        "customization": { "uri": "file:///plugins/p", "displayName": "P" },
+        "enabled": true, "status": "degraded", "statusMessage": "no hooks here",
+    }]);
+    assert_eq!(state["customizations"], all);
+
+    let removed = json!({ "type": "session/customizationRemoved", "id": "old" });
+    let heard = client.hears(SESSION, &removed);
+    let told = json!({
+        "type": "session/customizationsChanged", "customizations": all, "session": SESSION,
+    });
+    assert_eq!(heard, [(None, told)]);
+
+    let agent = json!({
+        "provider": "goose", "displayName": "Goose", "description": "", "models": [],
+        "customizations": [session()["customizations"][0]],
+    });
+    let agents = json!({ "type": "root/agentsChanged", "agents": [agent] });
+    let heard = client.hears("ahp-root://", &agents);
+    assert_eq!(
+        heard[0].1["agents"][0]["customizations"],
+        json!([{ "uri": "file:///plugins/p", "displayName": "P" }])
+    );
+}
+
+#[test]
+fn a_customization_is_switched_by_its_address() {
+    let client = follower(Release::V0_1);
+    let switched = json!({
+        "type": "session/customizationToggled", "session": SESSION, "uri": "file:///plugins/p",
+        "enabled": false,
+    });
+    let (_, said) = client.says("", switched.clone());
+    assert_eq!(said["id"], "p");
+    let (_, said) = client.says(
+        "",
+        json!({
+            "type": "session/customizationToggled", "session": SESSION, "uri": "virtual://mine",
+            "enabled": false,
+        }),
+    );
+    assert_eq!(said["id"], "virtual://mine");
+    let toggled = |id: &str| {
+        let enablement = json!([{ "kind": "session", "enabled": false }]);
+        let action = json!({
+            "type": "session/customizationToggled", "id": id, "enablement": enablement,
+        });
+        client.hears(SESSION, &action)
+    };
+    let heard = toggled("p");
+    assert_eq!(heard[0].1["uri"], "file:///plugins/p");
+    assert_eq!(heard[0].1.get("id"), None);
+    assert_eq!(toggled("m"), []);
+    assert_eq!(toggled("sk"), []);
+}
+
+#[test]
+fn a_client_s_reference_is_a_plugin() {
+    let reference = json!({
+        "uri": "virtual://mine", "displayName": "Mine", "description": "It is mine",
+        "nonce": "1",
+    });
+    let (_, asked) = follower(Release::V0_1).asks(
+        "createSession",
+        json!({
+            "session": "copilot:/1",
+            "activeClient": { "clientId": "c", "tools": [], "customizations": [reference] },
+        }),
+    );
+    let plugin = &asked["activeClient"]["customizations"][0];
+    assert_eq!(plugin["type"], "plugin");
+    assert_eq!(plugin["id"], "virtual://mine");
+    assert_eq!(plugin["uri"], "virtual://mine");
+    assert_eq!(plugin["name"], "Mine");
+    assert_eq!(plugin["nonce"], "1");
+    assert_eq!(plugin.get("description"), None);
+}
+
+#[test]
+fn a_notification_is_text_with_a_name_that_lasts() {
+    let client = follower(Release::V0_1);
+    let state = client.sees(SESSION, &session()).unwrap();
+    let parts = &state["turns"][0]["responseParts"];
+    assert_eq!(parts[1]["kind"], "markdown");
+    assert_eq!(parts[1]["content"], "Out of money");
+    let first = parts[1]["id"].as_str().unwrap();
+    assert!(first.starts_with("notification-t1-"));
+    assert_eq!(parts[2]["content"], "Out of money");
+    assert_eq!(parts[2]["id"], format!("{first}-2"));
+
+    let part = json!({ "kind": "systemNotification", "content": "Back again" });
+    let added = json!({ "type": "chat/responsePart", "turnId": "t2", "part": part });
+    let heard = client.hears(CHAT, &added);
+    assert_eq!(heard[0].1["part"], state["activeTurn"]["responseParts"][0]);
+}
+
+#[test]
+fn what_0_1_has_no_word_for_is_left_out() {
+    let client = follower(Release::V0_1);
+    let state = client.sees(SESSION, &session()).unwrap();
+    assert_eq!(state["turns"][0]["usage"], json!({ "inputTokens": 3 }));
+    let result = json!({
+        "protocolVersion": "0.1.0", "serverSeq": 1, "snapshots": [],
+        "completionTriggerCharacters": ["@"], "telemetry": {},
+    });
+    let result = client.chain.result(&client.at(), "initialize", result);
+    assert_eq!(result.get("completionTriggerCharacters"), None);
+    let mut read = Call {
+        method: "resourceRead".to_owned(),
+        params: wire::from_str(r#"{ "channel": "ahp-root://", "uri": "file:///a" }"#).unwrap(),
+    };
+    client.chain.request(&client.at(), &mut read);
+    assert_eq!(Json::Object(read.params), json!({ "uri": "file:///a" }));
+}

@@ -1,0 +1,289 @@
+//! 0.4 ↔ 0.3: a session and its conversation are one.
+
+use agenthost_protocol::channel::ChannelKind;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::{self, Json};
+use agenthost_versions::{Chain, Dispatch};
+use serde_json::json;
+
+use crate::older::{CHAT, SESSION, WORKER, client, follower, session};
+
+#[test]
+fn the_conversation_is_in_the_session() {
+    let state = follower(Release::V0_3).sees(SESSION, &session()).unwrap();
+    assert_eq!(state["turns"][0]["id"], "t1");
+    assert_eq!(state["activeTurn"]["id"], "t2");
+    assert_eq!(state["queuedMessages"][0]["id"], "q1");
+    assert_eq!(state.get("chats"), None);
+    assert_eq!(state.get("defaultChat"), None);
+}
+
+#[test]
+fn the_chat_stays_the_one_that_the_client_subscribed_to() {
+    let mut client = client(Release::V0_3);
+    client.viewer.show(Uri::from(SESSION), Uri::from(WORKER));
+    let state = client.sees(SESSION, &session()).unwrap();
+    assert_eq!(state["turns"][0]["id"], "w1");
+    assert_eq!(state.get("activeTurn"), None);
+    let (channel, _) = client.says(
+        SESSION,
+        json!({ "type": "session/pendingMessageRemoved", "kind": "queued", "id": "q1" }),
+    );
+    assert_eq!(channel, WORKER);
+}
+
+#[test]
+fn a_session_without_a_chat_has_no_turns() {
+    let mut alone = session();
+    alone.as_object_mut().unwrap().remove("defaultChat");
+    let client = crate::worlds::Client::of(Release::V0_3).knows(SESSION, None, &alone);
+    let state = client.sees(SESSION, &alone).unwrap();
+    assert_eq!(state["turns"], json!([]));
+}
+
+#[test]
+fn what_happens_in_the_chat_happens_in_the_session() {
+    let delta = json!({
+        "type": "chat/delta", "turnId": "t2", "partId": "p", "content": "x", "_meta": { "a": 1 },
+    });
+    let heard = follower(Release::V0_3).hears(CHAT, &delta);
+    let told = json!({ "type": "session/delta", "turnId": "t2", "partId": "p", "content": "x" });
+    assert_eq!(heard, [(Some(SESSION.to_owned()), told)]);
+}
+
+#[test]
+fn what_happens_in_another_chat_happens_under_its_address() {
+    let delta = json!({ "type": "chat/delta", "turnId": "w1", "partId": "p", "content": "x" });
+    let heard = follower(Release::V0_3).hears(WORKER, &delta);
+    assert_eq!(heard[0].0.as_deref(), Some(WORKER));
+    assert_eq!(heard[0].1["type"], "session/delta");
+}
+
+#[test]
+fn other_chats_and_annotations_are_not_told_of() {
+    let client = follower(Release::V0_3);
+    let removed = json!({ "type": "session/chatRemoved", "chat": WORKER });
+    assert_eq!(client.hears(SESSION, &removed), []);
+    let changed = json!({ "type": "session/defaultChatChanged", "defaultChat": WORKER });
+    assert_eq!(client.hears(SESSION, &changed), []);
+    let annotation = json!({ "type": "annotations/removed", "annotationId": "a" });
+    assert_eq!(client.hears("ahp-session:/s/annotations", &annotation), []);
+}
+
+#[test]
+fn watches_are_followed_without_a_snapshot_and_annotations_not_at_all() {
+    let chain = Chain::to(Release::V0_3);
+    assert!(chain.follows(ChannelKind::ResourceWatch));
+    assert!(!chain.follows(ChannelKind::Annotations));
+    let watch = json!({ "root": "file:///w", "recursive": true });
+    let client = follower(Release::V0_3);
+    assert_eq!(client.sees("ahp-resource-watch:/1", &watch), None);
+}
+
+#[test]
+fn all_that_a_client_may_say_in_a_conversation_comes_back_as_it_was() {
+    let client = follower(Release::V0_3);
+    let message = json!({ "text": "Hello", "origin": { "kind": "user" } });
+    let said = [
+        json!({ "type": "session/turnStarted", "turnId": "t", "message": message }),
+        json!({ "type": "session/turnCancelled", "turnId": "t" }),
+        json!({
+            "type": "session/toolCallConfirmed", "turnId": "t", "toolCallId": "k",
+            "approved": false, "reason": "denied", "userSuggestion": message,
+        }),
+        json!({
+            "type": "session/toolCallComplete", "turnId": "t", "toolCallId": "k",
+            "result": { "success": true, "pastTenseMessage": "Done" },
+        }),
+        json!({
+            "type": "session/toolCallResultConfirmed", "turnId": "t", "toolCallId": "k",
+            "approved": true,
+        }),
+        json!({
+            "type": "session/toolCallContentChanged", "turnId": "t", "toolCallId": "k",
+            "content": [{ "type": "text", "text": "x" }],
+        }),
+        json!({
+            "type": "session/pendingMessageSet", "kind": "queued", "id": "q", "message": message,
+        }),
+        json!({ "type": "session/pendingMessageRemoved", "kind": "queued", "id": "q" }),
+        json!({ "type": "session/queuedMessagesReordered", "order": ["q"] }),
+        json!({
+            "type": "session/inputAnswerChanged", "requestId": "r", "questionId": "q",
+            "answer": { "state": "draft", "value": { "kind": "text", "value": "x" } },
+        }),
+        json!({ "type": "session/inputCompleted", "requestId": "r", "response": "accept" }),
+        json!({ "type": "session/truncated", "turnId": "t" }),
+    ];
+    for said in said {
+        let (channel, mut meant) = client.says(SESSION, said.clone());
+        assert_eq!(channel, CHAT);
+        // The host stamps what it says itself.
+        if said["type"] == "session/turnStarted" {
+            meant["startedAt"] = json!("2026-01-01T00:00:00Z");
+        }
+        if said["type"] == "session/turnCancelled" {
+            meant["duration"] = json!(1);
+        }
+        let mut heard = client.hears(CHAT, &meant);
+        let (channel, mut echo) = heard.remove(0);
+        assert_eq!(channel.as_deref(), Some(SESSION));
+        for stamp in ["startedAt", "duration"] {
+            echo.as_object_mut().unwrap().remove(stamp);
+        }
+        assert_eq!(echo, said);
+    }
+}
+
+#[test]
+fn a_message_from_anywhere_is_the_user_s() {
+    let (_, said) = follower(Release::V0_3).says(
+        SESSION,
+        json!({
+            "type": "session/turnStarted", "turnId": "t",
+            "message": { "text": "Hello", "origin": "the sidebar" },
+        }),
+    );
+    assert_eq!(said["message"]["origin"], json!({ "kind": "user" }));
+}
+
+#[test]
+fn a_chat_that_is_taken_for_a_session_can_be_talked_to_but_not_renamed() {
+    let client = follower(Release::V0_3);
+    let (channel, said) = client.says(WORKER, json!({ "type": "session/truncated" }));
+    assert_eq!(
+        (channel.as_str(), &said["type"]),
+        (WORKER, &json!("chat/truncated"))
+    );
+    let mut rename = Dispatch {
+        channel: WORKER.to_owned(),
+        action: wire::from_str(r#"{ "type": "session/titleChanged", "title": "x" }"#).unwrap(),
+    };
+    let refused = client.chain.dispatch(&client.at(), &mut rename);
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "this belongs to the session, and this channel is one of its chats"
+    );
+}
+
+#[test]
+fn what_is_asked_of_a_conversation_is_asked_of_the_chat() {
+    let client = follower(Release::V0_3);
+    let text = json!({ "channel": SESSION, "kind": "userMessage", "text": "@a", "offset": 2 });
+    let (_, asked) = client.asks("completions", text);
+    assert_eq!(asked["channel"], CHAT);
+    let (_, asked) = client.asks("fetchTurns", json!({ "channel": SESSION }));
+    assert_eq!(asked["channel"], CHAT);
+}
+
+#[test]
+fn who_comes_back_to_a_session_comes_back_to_its_chat() {
+    let client = follower(Release::V0_3);
+    let (_, asked) = client.asks(
+        "reconnect",
+        json!({
+            "channel": "ahp-root://", "clientId": "c", "lastSeenServerSeq": 1,
+            "subscriptions": ["ahp-root://", SESSION],
+        }),
+    );
+    assert_eq!(
+        asked["subscriptions"],
+        json!(["ahp-root://", SESSION, CHAT])
+    );
+
+    let snapshots = json!([{ "resource": SESSION }, { "resource": CHAT }]);
+    let result = json!({ "type": "snapshot", "snapshots": snapshots });
+    let result = client.chain.result(&client.at(), "reconnect", result);
+    assert_eq!(result["snapshots"], json!([{ "resource": SESSION }]));
+
+    let missing = json!([CHAT, SESSION, WORKER]);
+    let result = json!({ "type": "replay", "actions": [], "missing": missing });
+    let result = client.chain.result(&client.at(), "reconnect", result);
+    assert_eq!(result["missing"], json!([SESSION, WORKER]));
+}
+
+#[test]
+fn lines_of_a_file_are_a_range_of_it() {
+    let (_, asked) = follower(Release::V0_3).asks(
+        "invokeChangesetOperation",
+        json!({
+            "channel": "ahp-session:/s/changeset/x", "operationId": "o",
+            "target": {
+                "kind": "range", "resource": "file:///a", "range": { "start": 3, "end": 5 },
+            },
+        }),
+    );
+    assert_eq!(
+        asked["target"]["range"],
+        json!({ "start": { "line": 3, "character": 0 }, "end": { "line": 5, "character": 0 } })
+    );
+}
+
+fn operation(id: &str, status: &str) -> Json {
+    json!({ "id": id, "label": id, "scopes": ["changeset"], "status": status, "group": "g" })
+}
+
+fn file(id: &str) -> Json {
+    json!({ "id": id, "edit": { "diff": { "added": 1, "removed": 0 } } })
+}
+
+#[test]
+fn new_content_of_a_changeset_comes_file_by_file() {
+    let client = follower(Release::V0_3);
+    let heard = client.hears(
+        "ahp-session:/s/changeset/x",
+        &json!({
+            "type": "changeset/contentChanged", "files": [file("a"), file("b")],
+            "operations": [operation("keep", "idle"), operation("undo", "disabled")],
+        }),
+    );
+    let told: Vec<Json> = heard.into_iter().map(|(_, action)| action).collect();
+    let kept = json!({ "id": "keep", "label": "keep", "scopes": ["changeset"], "status": "idle" });
+    assert_eq!(
+        told,
+        [
+            json!({ "type": "changeset/cleared" }),
+            json!({ "type": "changeset/fileSet", "file": file("a") }),
+            json!({ "type": "changeset/fileSet", "file": file("b") }),
+            json!({ "type": "changeset/operationsChanged", "operations": [kept] }),
+        ]
+    );
+}
+
+#[test]
+fn an_operation_that_can_not_be_used_is_not_there() {
+    let mut client = follower(Release::V0_3);
+    let state = json!({
+        "status": "ready", "files": [],
+        "operations": [operation("keep", "idle"), operation("undo", "disabled")],
+    });
+    let seen = client.sees("ahp-session:/s/changeset/x", &state).unwrap();
+    assert_eq!(seen["operations"].as_array().unwrap().len(), 1);
+
+    client.before = Some(wire::from_str(&state.to_string()).unwrap());
+    let names = |id: &str, status: &str| {
+        let change = json!({
+            "type": "changeset/operationStatusChanged", "operationId": id, "status": status,
+        });
+        let heard = client.hears("ahp-session:/s/changeset/x", &change);
+        heard[0].1.clone()
+    };
+    let back = names("undo", "idle");
+    assert_eq!(back["type"], "changeset/operationsChanged");
+    assert_eq!(back["operations"].as_array().unwrap().len(), 2);
+    let gone = names("keep", "disabled");
+    assert_eq!(gone["operations"], json!([]));
+    let running = names("keep", "running");
+    assert_eq!(running["type"], "changeset/operationStatusChanged");
+}
+
+#[test]
+fn an_attachment_of_annotations_is_only_its_label() {
+    let state = follower(Release::V0_3).sees(SESSION, &session()).unwrap();
+    let attachments = &state["turns"][0]["message"]["attachments"];
+    assert_eq!(
+        attachments[4],
+        json!({ "type": "simple", "label": "notes" })
+    );
+}

@@ -1,0 +1,143 @@
+//! 0.5.1 ↔ 0.5.0, and the older turns that clients ask for.
+
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::Json;
+use agenthost_versions::{Refused, history};
+use serde_json::json;
+
+use crate::worlds::{Client, call, chat_with};
+
+const CHAT: &str = "ahp-chat:/c";
+const SESSION: &str = "ahp-session:/s";
+
+fn client() -> Client {
+    Client::of(Release::V0_5_0)
+}
+
+fn turn(id: &str) -> Json {
+    json!({
+        "id": id, "startedAt": "2026-01-01T00:00:00Z", "duration": 5, "state": "complete",
+        "message": { "text": id, "origin": { "kind": "user" } }, "responseParts": [],
+    })
+}
+
+fn long_chat() -> Json {
+    let mut chat = chat_with(8, &[]);
+    chat["turns"] = json!([turn("t1"), turn("t2"), turn("t3"), turn("t4")]);
+    chat
+}
+
+/// The turns that a client gets, and whether there are more.
+fn fetched(client: &Client, params: &Json) -> Result<(Vec<String>, bool), Refused> {
+    let params = params.as_object().unwrap();
+    let result = history::turns(client.chain, &client.at(), params)?;
+    let turns = result["turns"].as_array().unwrap().iter();
+    let ids = turns.map(|turn| turn["id"].as_str().unwrap().to_owned());
+    Ok((ids.collect(), result["hasMore"].as_bool().unwrap()))
+}
+
+fn page(ids: &[&str], more: bool) -> Result<(Vec<String>, bool), Refused> {
+    Ok((ids.iter().map(|id| (*id).to_owned()).collect(), more))
+}
+
+#[test]
+fn older_turns_come_in_the_answer() {
+    let client = client().knows(CHAT, Some(SESSION), &long_chat());
+    let all = json!({ "channel": CHAT });
+    assert_eq!(
+        fetched(&client, &all),
+        page(&["t1", "t2", "t3", "t4"], false)
+    );
+    let last = json!({ "channel": CHAT, "limit": 2 });
+    assert_eq!(fetched(&client, &last), page(&["t3", "t4"], true));
+    let before = json!({ "channel": CHAT, "before": "t3", "limit": 2 });
+    assert_eq!(fetched(&client, &before), page(&["t1", "t2"], false));
+    let behind_the_running = json!({ "channel": CHAT, "before": "t", "limit": 1 });
+    assert_eq!(fetched(&client, &behind_the_running), page(&["t4"], true));
+    let first = json!({ "channel": CHAT, "before": "t1" });
+    assert_eq!(fetched(&client, &first), page(&[], false));
+}
+
+#[test]
+fn older_turns_are_told_in_the_words_of_the_client() {
+    let client = client().knows(CHAT, Some(SESSION), &long_chat());
+    let params = json!({ "channel": CHAT, "limit": 1 });
+    let params = params.as_object().unwrap();
+    let result = history::turns(client.chain, &client.at(), params).unwrap();
+    let expected = json!({
+        "id": "t4", "state": "complete", "responseParts": [],
+        "message": { "text": "t4", "origin": { "kind": "user" } },
+    });
+    assert_eq!(result["turns"][0], expected);
+}
+
+#[test]
+fn turns_behind_one_that_is_not_there_are_refused() {
+    let client = client().knows(CHAT, Some(SESSION), &long_chat());
+    let unknown = fetched(&client, &json!({ "channel": CHAT, "before": "t9" }));
+    assert!(matches!(unknown, Err(Refused::Invalid(_))));
+    let nowhere = fetched(&client, &json!({ "channel": "ahp-chat:/none" }));
+    assert!(matches!(nowhere, Err(Refused::Unknown(_))));
+    let nameless = fetched(&client, &json!({}));
+    assert!(matches!(nameless, Err(Refused::Invalid(_))));
+}
+
+#[test]
+fn the_turns_of_a_session_are_those_of_its_chat() {
+    let session = json!({
+        "provider": "p", "title": "", "status": 1, "lifecycle": "ready", "activeClients": [],
+        "chats": [], "defaultChat": CHAT,
+    });
+    let other = "ahp-chat:/other";
+    let mut client = Client::of(Release::V0_3)
+        .knows(CHAT, Some(SESSION), &long_chat())
+        .knows(other, Some(SESSION), &chat_with(8, &[]))
+        .knows(SESSION, None, &session);
+    let params = json!({ "channel": SESSION, "limit": 1 });
+    assert_eq!(fetched(&client, &params), page(&["t4"], true));
+    client.viewer.show(SESSION.into(), other.into());
+    assert_eq!(fetched(&client, &params), page(&[], false));
+}
+
+#[test]
+fn nobody_hears_what_others_have_loaded_or_wait_for() {
+    let loaded = json!({ "type": "chat/turnsLoaded", "turns": [turn("t")] });
+    assert_eq!(client().hears(CHAT, &loaded), []);
+    let removed = json!({ "type": "session/inputNeededRemoved", "id": "a" });
+    assert_eq!(client().hears(SESSION, &removed), []);
+}
+
+#[test]
+fn what_a_call_is_for_is_not_said() {
+    let mut call = call("running", "k");
+    call["intention"] = json!("to see");
+    let nonce = json!({ "type": "resource", "uri": "file:///x", "nonce": "1" });
+    call["content"] = json!([nonce]);
+    let part = json!({ "kind": "toolCall", "toolCall": call });
+    let mut chat = chat_with(8, &[part]);
+    chat["turnsNextCursor"] = json!("c");
+    let seen = client().sees(CHAT, &chat).unwrap();
+    let call = &seen["activeTurn"]["responseParts"][0]["toolCall"];
+    assert_eq!(call.get("intention"), None);
+    assert_eq!(
+        call["content"],
+        json!([{ "type": "resource", "uri": "file:///x" }])
+    );
+    assert_eq!(seen.get("turnsNextCursor"), None);
+    let start = json!({
+        "type": "chat/toolCallStart", "turnId": "t", "toolCallId": "k", "toolName": "x",
+        "displayName": "X", "intention": "to see",
+    });
+    assert_eq!(client().hears(CHAT, &start)[0].1.get("intention"), None);
+}
+
+#[test]
+fn lists_of_sessions_have_no_pages_and_no_filter() {
+    let result = client().gets("listSessions", json!({ "items": [], "nextCursor": "c" }));
+    assert_eq!(result, json!({ "items": [] }));
+    let (_, asked) = client().asks(
+        "listSessions",
+        json!({ "channel": "ahp-root://", "filter": {} }),
+    );
+    assert_eq!(asked, json!({ "channel": "ahp-root://" }));
+}

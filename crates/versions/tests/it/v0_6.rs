@@ -1,0 +1,273 @@
+//! 0.7 ↔ 0.6.
+
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::Json;
+use agenthost_versions::Call;
+use serde_json::json;
+
+use crate::worlds::Client;
+
+const CHAT: &str = "ahp-chat:/c";
+const TIME: &str = "2026-01-01T00:00:00.000Z";
+
+fn client() -> Client {
+    Client::of(Release::V0_6)
+}
+
+fn summary(directories: &[&str]) -> Json {
+    json!({
+        "resource": CHAT, "title": "", "status": 1, "modifiedAt": TIME,
+        "workingDirectories": directories,
+    })
+}
+
+/// A chat whose running turn has one tool call.
+fn chat_with(call: &Json) -> Json {
+    let mut chat = summary(&["file:///a", "file:///b"]);
+    chat["turns"] = json!([]);
+    chat["activeTurn"] = json!({
+        "id": "t", "startedAt": TIME, "message": { "text": "go", "origin": { "kind": "user" } },
+        "responseParts": [{ "kind": "toolCall", "toolCall": call }],
+    });
+    chat
+}
+
+fn running(input: &Json) -> Json {
+    json!({
+        "status": "running", "toolCallId": "k", "toolName": "t", "displayName": "T",
+        "invocationMessage": "runs", "confirmed": "not-needed", "toolInput": input,
+    })
+}
+
+/// The tool call in a chat's running turn.
+fn call_in(chat: &Json) -> &Json {
+    &chat["activeTurn"]["responseParts"][0]["toolCall"]
+}
+
+fn terminal(result: &Json) -> Json {
+    json!({
+        "type": "terminal", "resource": "ahp-terminal:/t", "title": "T", "isPty": true,
+        "result": result,
+    })
+}
+
+#[test]
+fn the_first_directory_is_the_directory() {
+    let client = client();
+    let chat = client
+        .sees(CHAT, &chat_with(&running(&json!("{}"))))
+        .unwrap();
+    assert_eq!(chat["workingDirectory"], "file:///a");
+    assert_eq!(chat.get("workingDirectories"), None);
+
+    let added = json!({ "type": "session/chatAdded", "summary": summary(&["file:///b"]) });
+    let heard = client.hears("ahp-session:/s", &added);
+    assert_eq!(heard[0].1["summary"]["workingDirectory"], "file:///b");
+
+    let params = json!({
+        "channel": "ahp-root://", "session": "ahp-session:/s",
+        "changes": { "workingDirectories": ["file:///c", "file:///d"] },
+    });
+    let call = Call {
+        method: "root/sessionSummaryChanged".to_owned(),
+        params: params.as_object().unwrap().clone(),
+    };
+    let told = client.chain.notification(&client.at(), call);
+    assert_eq!(
+        told[0].params["changes"],
+        json!({ "workingDirectory": "file:///c" })
+    );
+}
+
+#[test]
+fn directories_that_come_and_go_are_not_said() {
+    for kind in [
+        "session/workingDirectorySet",
+        "session/workingDirectoryRemoved",
+    ] {
+        let action = json!({ "type": kind, "directory": "file:///a" });
+        assert_eq!(client().hears("ahp-session:/s", &action), []);
+    }
+    let set = json!({ "type": "chat/workingDirectorySet", "directory": "file:///a" });
+    assert_eq!(client().hears(CHAT, &set), []);
+}
+
+#[test]
+fn a_new_session_s_directory_is_the_first_of_a_list() {
+    let params = json!({ "channel": "ahp-session:/s", "workingDirectory": "file:///a" });
+    let (_, asked) = client().asks("createSession", params);
+    let expected = json!({ "channel": "ahp-session:/s", "workingDirectories": ["file:///a"] });
+    assert_eq!(asked, expected);
+}
+
+#[test]
+fn a_chat_from_a_turn_of_another_is_a_fork() {
+    let source = json!({ "chat": CHAT, "turnId": "t" });
+    let params = json!({ "channel": "ahp-session:/s", "chat": "ahp-chat:/d", "source": source });
+    let (_, asked) = client().asks("createChat", params);
+    let expected = json!({ "chat": CHAT, "turnId": "t", "kind": "fork" });
+    assert_eq!(asked["source"], expected);
+}
+
+#[test]
+fn input_that_is_kept_elsewhere_is_its_address() {
+    let elsewhere = json!({ "uri": "ahp-content:/1", "sizeHint": 5 });
+    let seen = client()
+        .sees(CHAT, &chat_with(&running(&elsewhere)))
+        .unwrap();
+    assert_eq!(call_in(&seen)["toolInput"], "ahp-content:/1");
+
+    let ready = json!({
+        "type": "chat/toolCallReady", "turnId": "t", "toolCallId": "k",
+        "invocationMessage": "runs", "toolInput": elsewhere, "confirmed": "setting",
+        "intention": "to see", "contributor": { "kind": "mcp", "customizationId": "m" },
+    });
+    let expected = json!({
+        "type": "chat/toolCallReady", "turnId": "t", "toolCallId": "k",
+        "invocationMessage": "runs", "toolInput": "ahp-content:/1", "confirmed": "setting",
+    });
+    assert_eq!(client().hears(CHAT, &ready)[0].1, expected);
+}
+
+#[test]
+fn a_call_that_is_ready_again_repeats_its_input() {
+    let ready = json!({
+        "type": "chat/toolCallReady", "turnId": "t", "toolCallId": "k",
+        "invocationMessage": "runs", "confirmed": "setting",
+    });
+    let after = |input: &Json| {
+        let client = client().knows(CHAT, None, &chat_with(&running(input)));
+        client.hears(CHAT, &ready)[0].1["toolInput"].clone()
+    };
+    assert_eq!(after(&json!("{}")), "{}");
+    assert_eq!(after(&json!({ "uri": "ahp-content:/1" })), "ahp-content:/1");
+}
+
+#[test]
+fn input_that_is_kept_elsewhere_is_not_edited() {
+    let confirmed = json!({
+        "type": "chat/toolCallConfirmed", "turnId": "t", "toolCallId": "k", "approved": true,
+        "editedToolInput": "edited",
+    });
+    let after = |input: &Json| {
+        let client = client().knows(CHAT, None, &chat_with(&running(input)));
+        client.hears(CHAT, &confirmed)[0]
+            .1
+            .get("editedToolInput")
+            .cloned()
+    };
+    assert_eq!(after(&json!("edited")), Some(json!("edited")));
+    assert_eq!(after(&json!({ "uri": "ahp-content:/1" })), None);
+}
+
+#[test]
+fn a_delta_has_content_even_if_there_is_none() {
+    let delta = json!({
+        "type": "chat/toolCallDelta", "turnId": "t", "toolCallId": "k", "invocationMessage": "m",
+    });
+    assert_eq!(client().hears(CHAT, &delta)[0].1["content"], "");
+}
+
+#[test]
+fn a_command_s_end_is_an_entry_of_its_own() {
+    let client = client();
+    let result = json!({ "exitCode": 1, "preview": "no" });
+    let split = json!([
+        { "type": "terminal", "resource": "ahp-terminal:/t", "title": "T" },
+        {
+            "type": "terminalComplete", "resource": "ahp-terminal:/t", "exitCode": 1,
+            "preview": "no",
+        },
+    ]);
+    let mut call = running(&json!("{}"));
+    call["content"] = json!([terminal(&result)]);
+    let seen = client.sees(CHAT, &chat_with(&call)).unwrap();
+    assert_eq!(call_in(&seen)["content"], split);
+
+    let complete = |content: &Json| {
+        json!({
+            "type": "chat/toolCallComplete", "turnId": "t", "toolCallId": "k",
+            "result": { "success": true, "pastTenseMessage": "ran", "content": content },
+        })
+    };
+    let heard = client.hears(CHAT, &complete(&json!([terminal(&result)])));
+    assert_eq!(heard[0].1, complete(&split));
+    let (_, said) = client.says(CHAT, complete(&split));
+    assert_eq!(said["result"]["content"][0]["result"], result);
+    assert_eq!(client.hears(CHAT, &said)[0].1, complete(&split));
+
+    let changed = json!({
+        "type": "chat/toolCallContentChanged", "turnId": "t", "toolCallId": "k",
+        "content": [terminal(&result)],
+    });
+    assert_eq!(client.hears(CHAT, &changed)[0].1["content"], split);
+}
+
+#[test]
+fn a_command_s_end_without_its_terminal_is_told_all_the_same() {
+    let said = |end: Json| {
+        let changed = json!({
+            "type": "chat/toolCallContentChanged", "turnId": "t", "toolCallId": "k",
+            "content": [end],
+        });
+        client().says(CHAT, changed).1["content"].clone()
+    };
+    let named = said(json!({ "type": "terminalComplete", "resource": "x:/1", "exitCode": 2 }));
+    let terminal = json!({
+        "type": "terminal", "resource": "x:/1", "title": "", "result": { "exitCode": 2 },
+    });
+    assert_eq!(named, json!([terminal]));
+    let read = said(json!({ "type": "terminalComplete", "preview": "ok" }));
+    assert_eq!(read, json!([{ "type": "text", "text": "ok" }]));
+    assert_eq!(
+        said(json!({ "type": "terminalComplete", "exitCode": 2 })),
+        json!([])
+    );
+}
+
+#[test]
+fn a_side_chat_comes_from_the_user() {
+    let mut chat = summary(&[]);
+    chat["origin"] = json!({
+        "kind": "sideChat", "chat": "ahp-chat:/d", "turnId": "t", "selection": { "text": "this" },
+    });
+    let added = json!({ "type": "session/chatAdded", "summary": chat });
+    let heard = client().hears("ahp-session:/s", &added);
+    assert_eq!(heard[0].1["summary"]["origin"], json!({ "kind": "user" }));
+}
+
+#[test]
+fn an_attached_chat_is_a_resource() {
+    let attached = json!({
+        "type": "chat", "label": "D", "resource": "ahp-chat:/d", "endTurn": "t",
+    });
+    let message = json!({
+        "text": "see", "origin": { "kind": "user" }, "attachments": [attached],
+    });
+    let draft = json!({ "type": "chat/draftChanged", "draft": message });
+    let heard = client().hears(CHAT, &draft);
+    let expected = json!({ "type": "resource", "label": "D", "uri": "ahp-chat:/d" });
+    assert_eq!(heard[0].1["draft"]["attachments"][0], expected);
+}
+
+#[test]
+fn what_0_6_has_no_use_for_is_not_said() {
+    let client = client();
+    let agent = json!({
+        "provider": "a", "displayName": "A", "description": "", "models": [],
+        "capabilities": {
+            "multipleChats": { "fork": true, "sideChat": true }, "multipleWorkingDirectories": {},
+        },
+    });
+    let seen = client
+        .sees("ahp-root://", &json!({ "agents": [agent] }))
+        .unwrap();
+    let expected = json!({ "multipleChats": { "fork": true } });
+    assert_eq!(seen["agents"][0]["capabilities"], expected);
+    let terminal = json!({
+        "title": "", "content": [], "lifecycle": { "status": "running" }, "isPty": true,
+        "claim": { "kind": "client", "clientId": "c" },
+    });
+    let seen = client.sees("ahp-terminal:/t", &terminal).unwrap();
+    assert_eq!(seen.get("isPty"), None);
+}

@@ -1,0 +1,205 @@
+//! 0.8 ↔ 0.7.
+
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::{self, Json};
+use agenthost_versions::Call;
+use serde_json::json;
+
+use crate::worlds::Client;
+
+const SESSION: &str = "ahp-session:/s";
+
+fn session() -> Json {
+    let server = json!({
+        "type": "mcpServer", "id": "m", "uri": "mcp://m", "name": "M",
+        "state": { "kind": "ready" },
+        "enablement": [
+            { "kind": "session", "enabled": true },
+            { "kind": "workspace", "uri": "file:///w", "enabled": false },
+        ],
+    });
+    let plugin = json!({
+        "type": "plugin", "id": "p", "uri": "virtual://p", "name": "P", "children": [server],
+        "enablement": [{ "kind": "global", "enabled": false }],
+    });
+    json!({
+        "provider": "a", "title": "", "status": 8, "lifecycle": "ready", "activeClients": [],
+        "chats": [], "customizations": [plugin],
+        "workingDirectories": ["file:///a", "file:///b", "file:///c"],
+    })
+}
+
+fn client() -> Client {
+    Client::of(Release::V0_7).knows(SESSION, None, &session())
+}
+
+/// A tool that a client is to run.
+fn tool_of(client: &str) -> Json {
+    let call = json!({
+        "status": "running", "toolCallId": "k", "toolName": "t", "displayName": "T",
+        "invocationMessage": "runs", "confirmed": "not-needed",
+    });
+    json!({
+        "kind": "toolClientExecution", "id": client, "chat": "ahp-chat:/c", "turnId": "t",
+        "clientId": client, "toolCall": call,
+    })
+}
+
+#[test]
+fn a_customization_is_on_or_off_whoever_decided() {
+    let seen = client().sees(SESSION, &session()).unwrap();
+    let plugin = &seen["customizations"][0];
+    assert_eq!(plugin["enabled"], false);
+    assert_eq!(plugin.get("enablement"), None);
+    assert_eq!(plugin["children"][0]["enabled"], true);
+    assert_eq!(plugin["children"][0].get("enablement"), None);
+}
+
+#[test]
+fn a_client_s_plugin_is_on_if_nobody_decided() {
+    let plugin = json!({
+        "type": "plugin", "id": "p", "uri": "virtual://p", "name": "P",
+        "childEnablement": { "x": [{ "kind": "global", "enabled": false }] },
+    });
+    let set = json!({
+        "type": "session/activeClientSet",
+        "activeClient": { "clientId": "c", "tools": [], "customizations": [plugin] },
+    });
+    let heard = client().hears(SESSION, &set);
+    let plugin = &heard[0].1["activeClient"]["customizations"][0];
+    assert_eq!(plugin["enabled"], true);
+    assert_eq!(plugin.get("childEnablement"), None);
+}
+
+#[test]
+fn what_a_client_says_about_its_own_plugin_holds_everywhere() {
+    let client = client();
+    let plugin = json!({
+        "type": "plugin", "id": "p", "uri": "virtual://p", "name": "P", "enabled": false,
+    });
+    let own = json!({ "clientId": "c", "tools": [], "customizations": [plugin] });
+    let set = json!({ "type": "session/activeClientSet", "activeClient": own });
+    let (_, said) = client.says(SESSION, set.clone());
+    let plugin = &said["activeClient"]["customizations"][0];
+    assert_eq!(
+        plugin["enablement"],
+        json!([{ "kind": "global", "enabled": false }])
+    );
+    assert_eq!(plugin.get("enabled"), None);
+    assert_eq!(client.hears(SESSION, &said)[0].1, set);
+
+    let (_, asked) = client.asks(
+        "createSession",
+        json!({ "channel": SESSION, "activeClient": own }),
+    );
+    let plugin = &asked["activeClient"]["customizations"][0];
+    assert_eq!(
+        plugin["enablement"],
+        json!([{ "kind": "global", "enabled": false }])
+    );
+}
+
+#[test]
+fn turning_a_customization_on_leaves_what_was_decided_for_more_than_the_session() {
+    let client = client();
+    let toggle = |id: &str, enabled: bool| json!({ "type": "session/customizationToggled", "id": id, "enabled": enabled });
+    let decided = |id: &str, enabled: bool| {
+        let (_, said) = client.says(SESSION, toggle(id, enabled));
+        assert_eq!(client.hears(SESSION, &said)[0].1, toggle(id, enabled));
+        said["enablement"].clone()
+    };
+    let own = |enabled: bool| json!({ "kind": "session", "enabled": enabled });
+    assert_eq!(
+        decided("p", true),
+        json!([own(true), { "kind": "global", "enabled": false }])
+    );
+    let workspace = json!({ "kind": "workspace", "uri": "file:///w", "enabled": false });
+    assert_eq!(decided("m", false), json!([own(false), workspace]));
+    assert_eq!(decided("unheard-of", true), json!([own(true)]));
+}
+
+#[test]
+fn who_has_to_sign_in_hears_where() {
+    let client = client();
+    let params = json!({
+        "channel": "ahp-root://", "reason": "required",
+        "resource": { "resource": "https://api.example", "resource_name": "API" },
+    });
+    let call = Call {
+        method: "auth/required".to_owned(),
+        params: params.as_object().unwrap().clone(),
+    };
+    let told = client.chain.notification(&client.at(), call);
+    assert_eq!(told[0].params["resource"], "https://api.example");
+}
+
+#[test]
+fn a_directory_in_place_of_another_comes_with_all_that_follow() {
+    let mut client = client();
+    client.before = Some(wire::from_str(&session().to_string()).unwrap());
+    let replaced = json!({
+        "type": "session/workingDirectoryReplaced",
+        "directory": "file:///b", "replacement": "file:///x",
+    });
+    let heard = client.hears(SESSION, &replaced);
+    let told: Vec<(&str, &str)> = heard
+        .iter()
+        .map(|(_, it)| {
+            (
+                it["type"].as_str().unwrap(),
+                it["directory"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let expected = [
+        ("session/workingDirectoryRemoved", "file:///b"),
+        ("session/workingDirectoryRemoved", "file:///c"),
+        ("session/workingDirectorySet", "file:///x"),
+        ("session/workingDirectorySet", "file:///c"),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_tool_that_another_client_runs_is_no_input_that_is_needed() {
+    let client = client();
+    let set = |request: Json| json!({ "type": "session/inputNeededSet", "request": request });
+    assert_eq!(client.hears(SESSION, &set(tool_of("another"))), []);
+    assert_eq!(client.hears(SESSION, &set(tool_of("c"))).len(), 1);
+    assert!(client.viewer.is_personal());
+
+    let mut state = session();
+    state["inputNeeded"] = json!([tool_of("another")]);
+    let seen = client.sees(SESSION, &state).unwrap();
+    assert_eq!(
+        (&seen["inputNeeded"], &seen["status"]),
+        (&json!([]), &json!(8))
+    );
+    state["inputNeeded"] = json!([tool_of("another"), tool_of("c")]);
+    let seen = client.sees(SESSION, &state).unwrap();
+    assert_eq!(
+        (&seen["inputNeeded"][0]["id"], &seen["status"]),
+        (&json!("c"), &json!(24))
+    );
+}
+
+#[test]
+fn a_session_that_waits_for_no_tool_is_made_for_all_clients_at_once() {
+    let client = client();
+    client.sees(SESSION, &session()).unwrap();
+    assert!(!client.viewer.is_personal());
+}
+
+#[test]
+fn that_the_first_directory_can_be_replaced_is_not_said() {
+    let directories = json!({ "immutablePrimary": true, "primaryReplacement": true });
+    let agent = json!({
+        "provider": "a", "displayName": "A", "description": "", "models": [],
+        "capabilities": { "multipleWorkingDirectories": directories },
+    });
+    let seen = client()
+        .sees("ahp-root://", &json!({ "agents": [agent] }))
+        .unwrap();
+    let directories = &seen["agents"][0]["capabilities"]["multipleWorkingDirectories"];
+    assert_eq!(*directories, json!({ "immutablePrimary": true }));
+}
