@@ -20,6 +20,7 @@ mod raw;
 mod reverse;
 mod room;
 mod scripted;
+mod seeds;
 mod slow;
 mod terminals;
 mod tool_servers;

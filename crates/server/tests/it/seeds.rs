@@ -1,0 +1,279 @@
+//! Clients as one would write them from the first documents of the protocol:
+//! the words of 0.1 to 0.4, and no code of anybody's.
+
+use agenthost_server::Server;
+use serde_json::{Value, json};
+
+use crate::older::{Words, host};
+use crate::room::chat_uri;
+
+const SESSION: &str = "ahp-session:/s1";
+
+/// How a version puts things.
+#[derive(Clone, Copy)]
+struct Wording {
+    version: &'static str,
+    /// Whether messages say which channel they are about.
+    channels: bool,
+    /// Whether a conversation is a channel of its own.
+    chats: bool,
+    /// The field that a user's message is in.
+    message: &'static str,
+}
+
+const FIRST: Wording = Wording {
+    version: "0.1.0",
+    channels: false,
+    chats: false,
+    message: "userMessage",
+};
+
+const SECOND: Wording = Wording {
+    version: "0.2.0",
+    channels: true,
+    ..FIRST
+};
+
+const THIRD: Wording = Wording {
+    version: "0.3.0",
+    message: "message",
+    ..SECOND
+};
+
+const FOURTH: Wording = Wording {
+    version: "0.4.0",
+    chats: true,
+    ..THIRD
+};
+
+/// A client that follows one conversation.
+struct Reader {
+    wording: Wording,
+    words: Words,
+}
+
+impl Reader {
+    async fn join(server: &Server, wording: Wording, name: &str) -> Self {
+        let mut words = Words::connect(server).await;
+        let hello = if wording.channels {
+            json!({"channel": "ahp-root://", "protocolVersions": [wording.version], "clientId": name, "initialSubscriptions": ["ahp-root://"]})
+        } else {
+            json!({"protocolVersion": 1, "clientId": name, "initialSubscriptions": ["agenthost:/root"]})
+        };
+        let welcome = words.ask("initialize", hello).await.unwrap();
+        let root = &welcome["snapshots"][0];
+        assert_eq!(root["state"]["agents"][0]["provider"], "scripted");
+        let (version, address) = match wording.channels {
+            true => (json!(wording.version), "ahp-root://"),
+            false => (json!(1), "agenthost:/root"),
+        };
+        assert_eq!(welcome["protocolVersion"], version);
+        assert_eq!(root["resource"], address);
+        Reader { wording, words }
+    }
+
+    fn conversation(&self) -> String {
+        match self.wording.chats {
+            true => chat_uri(),
+            false => SESSION.to_owned(),
+        }
+    }
+
+    /// Parameters about a channel.
+    fn about(&self, channel: &str, old: &str, more: Value) -> Value {
+        let mut params = more;
+        let field = if self.wording.channels {
+            "channel"
+        } else {
+            old
+        };
+        params[field] = json!(channel);
+        params
+    }
+
+    async fn create(&mut self) {
+        let params = self.about(SESSION, "session", json!({"provider": "scripted"}));
+        let created = self.words.ask("createSession", params).await.unwrap();
+        assert_eq!(created, Value::Null);
+    }
+
+    async fn subscribe(&mut self) -> Value {
+        let channel = self.conversation();
+        let params = self.about(&channel, "resource", json!({}));
+        let result = self.words.ask("subscribe", params).await.unwrap();
+        result["snapshot"].clone()
+    }
+
+    /// The name of an action of a conversation.
+    fn kind(&self, name: &str) -> String {
+        let prefix = if self.wording.chats {
+            "chat"
+        } else {
+            "session"
+        };
+        format!("{prefix}/{name}")
+    }
+
+    async fn act(&mut self, name: &str, fields: Value) -> u64 {
+        let mut action = fields;
+        action["type"] = json!(self.kind(name));
+        let channel = self.conversation();
+        let params = match self.wording.channels {
+            true => json!({"channel": channel, "action": action}),
+            false => {
+                action["session"] = json!(channel);
+                json!({"action": action})
+            }
+        };
+        self.words.dispatch(params).await
+    }
+
+    async fn say(&mut self, turn: &str, text: &str) -> u64 {
+        let mut message = json!({"text": text});
+        if self.wording.message == "message" {
+            message["origin"] = json!({"kind": "user"});
+        }
+        let fields = json!({"turnId": turn, self.wording.message: message});
+        self.act("turnStarted", fields).await
+    }
+
+    /// Waits for an action of the conversation, and checks how it is addressed.
+    async fn until(&mut self, name: &str) -> Value {
+        let kind = self.kind(name);
+        let envelope = self.words.until(&kind).await;
+        let channel = json!(self.conversation());
+        match self.wording.channels {
+            true => assert_eq!(envelope["channel"], channel),
+            false => {
+                assert_eq!(envelope.get("channel"), None);
+                assert_eq!(envelope["action"]["session"], channel);
+            }
+        }
+        envelope
+    }
+}
+
+/// Everything that the first documents tell a client to do.
+async fn plays_everything(wording: Wording) {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let mut reader = Reader::join(&server, wording, "reader").await;
+    reader.create().await;
+    let root = reader.about("ahp-root://", "unused", json!({}));
+    let listed = reader.words.ask("listSessions", root).await.unwrap();
+    let summary = &listed["items"][0];
+    assert_eq!(summary["resource"], SESSION);
+    assert!(summary["createdAt"].is_i64() && summary["modifiedAt"].is_i64());
+
+    let snapshot = reader.subscribe().await;
+    assert_eq!(snapshot["resource"], reader.conversation());
+    assert_eq!(snapshot["state"]["turns"], json!([]));
+    if !wording.chats {
+        assert_eq!(snapshot["state"]["summary"]["resource"], SESSION);
+    }
+    let seen = snapshot["fromSeq"].as_u64().unwrap();
+
+    // A turn with a tool that asks, and a question.
+    let script = "say hello\ncall c read ask\nwait\n+ done c\nform q {\"message\": \"Who?\", \"questions\": [{\"kind\": \"text\", \"id\": \"name\", \"message\": \"Name?\", \"required\": true}]}\nwait\n+ say thanks";
+    let number = reader.say("t1", script).await;
+    let started = reader.until("turnStarted").await;
+    assert_eq!(
+        started["origin"],
+        json!({"clientId": "reader", "clientSeq": number})
+    );
+    assert_eq!(started["action"][wording.message]["text"], script);
+    reader.until("toolCallReady").await;
+    let yes =
+        json!({"turnId": "t1", "toolCallId": "c", "approved": true, "confirmed": "user-action"});
+    reader.act("toolCallConfirmed", yes).await;
+    reader.until("toolCallComplete").await;
+    let request = reader.until("inputRequested").await["action"]["request"].clone();
+    assert_eq!(request["questions"][0]["id"], "name");
+    let name = json!({"state": "submitted", "value": {"kind": "text", "value": "Ada"}});
+    let answers =
+        json!({"requestId": request["id"], "response": "accept", "answers": {"name": name}});
+    reader.act("inputCompleted", answers).await;
+    reader.until("inputCompleted").await;
+    reader.until("turnComplete").await;
+
+    // A turn that is cancelled, and one that fails.
+    reader.say("t2", "hang").await;
+    reader.until("turnStarted").await;
+    reader.act("turnCancelled", json!({"turnId": "t2"})).await;
+    reader.until("turnCancelled").await;
+    reader.say("t3", "resumable").await;
+    let error = reader.until("error").await;
+    assert!(error["action"]["error"]["message"].is_string(), "{error}");
+
+    // What may not be is refused, as it was said.
+    let number = reader.act("turnComplete", json!({"turnId": "t9"})).await;
+    let refused = reader.until("turnComplete").await;
+    assert!(refused["rejectionReason"].is_string());
+    assert_eq!(refused["origin"]["clientSeq"], number);
+
+    let turns = reader.subscribe().await["state"]["turns"].clone();
+    let states: Vec<_> = turns
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|turn| &turn["state"])
+        .collect();
+    assert_eq!(states, ["complete", "cancelled", "error"]);
+    assert!(turns[2]["error"]["message"].is_string());
+    server.stop().await.unwrap();
+
+    // It comes back to another run of the host: by what it missed, or by where
+    // things are.
+    let server = host(directory.path()).await;
+    for (seen, kind) in [(seen, "replay"), (0, "snapshot")] {
+        let mut words = Words::connect(&server).await;
+        let again = json!({
+            "clientId": "reader", "lastSeenServerSeq": seen, "subscriptions": [reader.conversation()],
+        });
+        let again = match wording.channels {
+            true => reader.about("ahp-root://", "", again),
+            false => again,
+        };
+        let missed = words.ask("reconnect", again).await.unwrap();
+        assert_eq!(missed["type"], kind, "{missed}");
+        match kind {
+            "replay" => {
+                let actions = missed["actions"].as_array().unwrap();
+                let kinds: Vec<_> = actions.iter().map(|one| &one["action"]["type"]).collect();
+                for name in [
+                    "turnStarted",
+                    "toolCallConfirmed",
+                    "inputCompleted",
+                    "error",
+                ] {
+                    assert!(
+                        kinds.contains(&&json!(reader.kind(name))),
+                        "{name} in {kinds:?}"
+                    );
+                }
+            }
+            _ => assert_eq!(missed["snapshots"][0]["state"]["turns"], turns),
+        }
+    }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_in_the_words_of_0_1_plays_everything() {
+    plays_everything(FIRST).await;
+}
+
+#[tokio::test]
+async fn a_client_in_the_words_of_0_2_plays_everything() {
+    plays_everything(SECOND).await;
+}
+
+#[tokio::test]
+async fn a_client_in_the_words_of_0_3_plays_everything() {
+    plays_everything(THIRD).await;
+}
+
+#[tokio::test]
+async fn a_client_in_the_words_of_0_4_plays_everything() {
+    plays_everything(FOURTH).await;
+}
