@@ -12,6 +12,7 @@ mod seeds;
 mod v0_1;
 mod v0_2;
 mod v0_3;
+mod v0_5_0;
 mod v0_5_1;
 mod v0_5_2;
 mod v0_6;
