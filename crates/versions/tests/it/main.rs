@@ -1,5 +1,7 @@
 //! The steps between versions, one file for each.
 
+mod v0_4;
+mod v0_4_choices;
 mod v0_5_0;
 mod v0_5_1;
 mod v0_5_2;
