@@ -1,5 +1,12 @@
 //! The steps between versions, one file for each.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
 mod v0_4;
 mod v0_4_choices;
 mod v0_5_0;
