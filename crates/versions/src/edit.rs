@@ -40,8 +40,8 @@ pub(crate) fn replace_text(object: &mut Object, field: &str, from: &str, to: &st
     }
 }
 
-/// The object in a field.
-pub(crate) fn object_in<'a>(object: &'a mut Object, field: &str) -> Option<&'a mut Object> {
+/// The object in a field, to change it.
+pub(crate) fn object_mut<'a>(object: &'a mut Object, field: &str) -> Option<&'a mut Object> {
     object.get_mut(field)?.as_object_mut()
 }
 

@@ -6,7 +6,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
 
 use super::selection::Selection;
-use crate::edit::{default, object_in, objects_in, remove, set, text};
+use crate::edit::{default, object_mut, objects_in, remove, set, text};
 use crate::world::Moment;
 
 /// Fields that the state of a session has from its summary.
@@ -49,7 +49,7 @@ pub(super) fn choose_again(at: &Moment<'_>, params: &mut Object) {
     let Some(session) = text(params, "session").map(Uri::from) else {
         return;
     };
-    if let Some(changes) = object_in(params, "changes") {
+    if let Some(changes) = object_mut(params, "changes") {
         Selection::of_session(at, &session).put(changes);
     }
 }

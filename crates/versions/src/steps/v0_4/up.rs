@@ -9,7 +9,7 @@ use super::selection::{Selection, main_chat};
 use super::values;
 use crate::chain::Chain;
 use crate::document::Dispatch;
-use crate::edit::{object_in, remove, set, text};
+use crate::edit::{object_mut, remove, set, text};
 use crate::uris::default_chat;
 use crate::world::Moment;
 
@@ -36,7 +36,7 @@ pub(super) fn create_chat(at: &Moment<'_>, params: &mut Object) -> Vec<Dispatch>
     let chosen = take_chosen(at, params);
     let has_own = !chosen.is_empty();
     selection.extend(chosen);
-    if let Some(message) = object_in(params, "initialMessage") {
+    if let Some(message) = object_mut(params, "initialMessage") {
         message.extend(selection.clone());
     }
     match text(params, "chat").map(Uri::from) {
@@ -77,7 +77,7 @@ pub(super) fn address(at: &Moment<'_>, dispatch: &mut Dispatch) {
         Some(selection) => selection,
         None => chosen_for(at, &chat),
     };
-    if let Some(message) = object_in(&mut dispatch.action, "message") {
+    if let Some(message) = object_mut(&mut dispatch.action, "message") {
         selection.address(message);
     }
 }

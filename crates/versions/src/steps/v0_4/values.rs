@@ -6,12 +6,12 @@ use agenthost_protocol::common::{ConfigPropertySchema, ModelSelection};
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::edit::{object_in, text};
+use crate::edit::{object_mut, text};
 use crate::world::Moment;
 
 /// Writes the options of a chosen model as texts.
 pub(super) fn write_model_options(model: &mut Object) {
-    for (_, value) in object_in(model, "config").into_iter().flatten() {
+    for (_, value) in object_mut(model, "config").into_iter().flatten() {
         write(value);
     }
 }
@@ -37,7 +37,7 @@ pub(super) fn write_chosen(config: &mut Object) {
     let Some(properties) = properties else {
         return;
     };
-    for (key, value) in object_in(config, "values").into_iter().flatten() {
+    for (key, value) in object_mut(config, "values").into_iter().flatten() {
         let property = properties.get(key.as_str());
         if property.is_some_and(|property| property.get("enum").is_some()) {
             write(value);
@@ -47,7 +47,7 @@ pub(super) fn write_chosen(config: &mut Object) {
 
 /// Writes changed values the way that their choices are written.
 pub(super) fn write_changes(at: &Moment<'_>, channel: &Uri, action: &mut Object) {
-    for (key, value) in object_in(action, "config").into_iter().flatten() {
+    for (key, value) in object_mut(action, "config").into_iter().flatten() {
         if property(at, channel, key).is_some_and(|property| property.r#enum.is_some()) {
             write(value);
         }
@@ -56,7 +56,7 @@ pub(super) fn write_changes(at: &Moment<'_>, channel: &Uri, action: &mut Object)
 
 /// Reads changed values as the choices that they are.
 pub(super) fn read_changes(at: &Moment<'_>, channel: &Uri, action: &mut Object) {
-    for (key, value) in object_in(action, "config").into_iter().flatten() {
+    for (key, value) in object_mut(action, "config").into_iter().flatten() {
         if let Some(property) = property(at, channel, key)
             && let Some(choice) = choice(&property, value)
         {
@@ -75,7 +75,7 @@ pub(super) fn read_model_options(
     let id = text(model, "id").unwrap_or_default().to_owned();
     let current = current.filter(|current| current.id.as_str() == id);
     let current = current.and_then(|current| current.config.as_ref());
-    for (key, value) in object_in(model, "config").into_iter().flatten() {
+    for (key, value) in object_mut(model, "config").into_iter().flatten() {
         let known = current.and_then(|config| config.get(key.as_str()));
         let same = known.filter(|known| value.as_str().is_some_and(|text| is_written(known, text)));
         let read = same.cloned().or_else(|| {

@@ -9,7 +9,7 @@ use agenthost_protocol::wire::{Json, Object};
 
 use super::is_open_request;
 use crate::document::Envelope;
-use crate::edit::{object_in, objects_in, remove, set, text};
+use crate::edit::{object_mut, objects_in, remove, set, text};
 use crate::world::Moment;
 
 /// Takes the open questions out of the response of a turn.
@@ -30,10 +30,10 @@ pub(super) fn take_open_requests(turn: &mut Object) -> Vec<Json> {
 /// Puts the open questions of the running turn beside it, and has the status
 /// say no more than what is left to wait for.
 pub(super) fn show_requests_in_chat(chat: &mut Object) {
-    let requests = object_in(chat, "activeTurn").map(take_open_requests);
+    let requests = object_mut(chat, "activeTurn").map(take_open_requests);
     let requests = requests.unwrap_or_default();
     let mut waits = !requests.is_empty();
-    if let Some(turn) = object_in(chat, "activeTurn") {
+    if let Some(turn) = object_mut(chat, "activeTurn") {
         waits |= objects_in(turn, "responseParts").any(|part| {
             let call = part.get("toolCall").and_then(Json::as_object);
             let status = call.and_then(|call| text(call, "status"));
@@ -126,7 +126,7 @@ pub(super) fn fix_chat(at: &Moment<'_>, envelope: &mut Envelope, chat: Option<Ur
     let session = envelope.channel.as_deref().map(Uri::from);
     if let (Some(session), Some(chat)) = (session, chat)
         && only_for_token(at, &session, Some(&chat))
-        && let Some(summary) = object_in(&mut envelope.action, field)
+        && let Some(summary) = object_mut(&mut envelope.action, field)
     {
         stop_waiting(summary);
     }
