@@ -56,8 +56,11 @@ impl step::Step for Step {
             "SessionConfigState" | "RootConfigState" | "ResolveSessionConfigResult" => {
                 values::write_chosen(part);
             }
-            "ChatState" | "ChatSummary" => {
+            "ChatState" => {
                 remove(part, &["draft"]);
+                selection::put_into_chat(at, part);
+            }
+            "ChatSummary" => {
                 if let Some(chat) = text(part, "resource").map(Uri::from) {
                     Selection::of_chat(at, &chat).put(part);
                 }

@@ -69,12 +69,22 @@ fn model_changed(id: &str) -> Json {
 
 #[test]
 fn a_chat_has_what_is_chosen_in_its_draft() {
-    let chat = chat(CHAT, Some(message("hm", Some("n"), None)));
-    let seen = after(&chat, &chat).sees(CHAT, &chat).unwrap();
+    let chat = chat(OTHER, Some(message("hm", Some("n"), None)));
+    let seen = after(&chat, &chat).sees(OTHER, &chat).unwrap();
     assert_eq!(seen["model"], json!({ "id": "n" }));
     assert_eq!(seen.get("agent"), None);
     assert_eq!(seen.get("draft"), None);
     assert_eq!(seen["activeTurn"]["message"], message("", None, None));
+}
+
+#[test]
+fn the_default_chat_leaves_the_choice_to_its_session() {
+    let chat = chat(CHAT, Some(message("hm", Some("n"), None)));
+    let client = after(&chat, &chat);
+    let seen = client.sees(CHAT, &chat).unwrap();
+    assert_eq!((seen.get("model"), seen.get("agent")), (None, None));
+    let seen = client.sees(SESSION, &session()).unwrap();
+    assert_eq!(seen["summary"]["model"], json!({ "id": "n" }));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::values;
 use crate::document::Envelope;
-use crate::edit::set;
+use crate::edit::{set, text};
 use crate::world::Moment;
 
 /// A model and a custom agent.
@@ -92,6 +92,20 @@ pub(super) fn main_chat(at: &Moment<'_>, session: &Uri) -> Option<Uri> {
         return Some(chat.clone());
     }
     at.world.default_chat(session)
+}
+
+/// Puts the choice into the state of a chat, unless it stands for its session.
+/// No action would change it there, and it would hide what the session has,
+/// which does change.
+pub(super) fn put_into_chat(at: &Moment<'_>, state: &mut Object) {
+    let Some(chat) = text(state, "resource").map(Uri::from) else {
+        return;
+    };
+    let session = at.world.session_of(&chat);
+    let main = session.and_then(|session| main_chat(at, &session));
+    if main.as_ref() != Some(&chat) {
+        Selection::of_chat(at, &chat).put(state);
+    }
 }
 
 /// What has to be said on the session's channel when an action on a chat's has
