@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod round_trips;
 mod v0_4;
 mod v0_4_choices;
 mod v0_5_0;
