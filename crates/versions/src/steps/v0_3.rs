@@ -10,6 +10,8 @@
 
 mod changesets;
 mod merge;
+#[cfg(test)]
+mod tests;
 mod up;
 
 use agenthost_protocol::action::Action;

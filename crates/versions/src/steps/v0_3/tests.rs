@@ -1,0 +1,80 @@
+//! On shapes of 0.4, as they come from the step above.
+
+use agenthost_protocol::channel::ChannelKind;
+use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::{self, Object};
+use serde_json::{Value, json};
+
+use super::Step;
+use crate::step::Step as _;
+use crate::world::{Moment, Scene, Viewer};
+
+const SESSION: &str = "ahp-session:/s";
+const CHAT: &str = "ahp-chat:/c";
+
+/// What becomes of a state of 0.4, with a chat of the session to look up.
+fn down(kind: ChannelKind, resource: &str, state: &Value) -> Value {
+    let chat = json!({
+        "resource": CHAT, "title": "Main", "status": 8, "turns": [],
+        "modifiedAt": "2026-01-01T00:00:01.500Z",
+    });
+    let mut viewer = Viewer::new(Release::V0_3, ClientId::from("c"));
+    viewer.show(Uri::from(SESSION), Uri::from(CHAT));
+    let chat = wire::from_str(&chat.to_string()).unwrap();
+    let channels = vec![(Uri::from(CHAT), Some(Uri::from(SESSION)), chat)];
+    let world = Scene {
+        channels,
+        listed: Vec::new(),
+    };
+    let at = Moment {
+        viewer: &viewer,
+        world: &world,
+        before: None,
+    };
+    let mut state: Object = wire::from_str(&state.to_string()).unwrap();
+    Step.snapshot(&at, kind, &mut resource.to_owned(), &mut state);
+    Value::Object(state)
+}
+
+#[test]
+fn a_status_is_the_chat_s_activity_and_the_session_s_flags() {
+    let model = json!({ "id": "m" });
+    let state = down(
+        ChannelKind::Session,
+        SESSION,
+        &json!({
+            "summary": { "resource": SESSION, "status": 97, "model": model },
+            "lifecycle": "ready", "chats": [],
+        }),
+    );
+    assert_eq!(state["summary"]["status"], 96 | 8);
+    assert_eq!(state["summary"]["model"], model);
+    assert_eq!(state["turns"], json!([]));
+}
+
+#[test]
+fn a_chat_whose_session_is_not_known_is_a_session_all_the_same() {
+    let state = down(
+        ChannelKind::Chat,
+        CHAT,
+        &json!({
+            "resource": CHAT, "title": "Main", "status": 24, "turns": [], "activity": "Thinking",
+            "modifiedAt": "2026-01-01T00:00:01.500Z", "workingDirectory": "file:///w",
+        }),
+    );
+    let modified = 1_767_225_601_500_u64;
+    assert_eq!(
+        state,
+        json!({
+            "summary": {
+                "resource": CHAT, "title": "Main", "status": 24, "activity": "Thinking",
+                "workingDirectory": "file:///w", "modifiedAt": modified, "createdAt": modified,
+                "provider": "",
+            },
+            "lifecycle": "ready",
+            "turns": [],
+        })
+    );
+}

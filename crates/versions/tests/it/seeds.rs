@@ -1,0 +1,381 @@
+//! What documents of old versions say that a client relies on.
+//!
+//! The facts are copied by hand from three of them: the types of the state of
+//! 0.1, the reference of the session channel of 0.2, and the changelog up to
+//! 0.4. What becomes of a session of 1.0 has to have them.
+
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::Json;
+use serde_json::json;
+
+use crate::older::{CHAT, SESSION, WORKER, follower, session};
+
+/// What every object of a kind has, and what it may have.
+struct Kind {
+    name: &'static str,
+    required: &'static [&'static str],
+    optional: &'static [&'static str],
+}
+
+impl Kind {
+    /// All that is required is there, and nothing is there that the document
+    /// has no word for.
+    #[track_caller]
+    fn fits(&self, value: &Json) {
+        let name = self.name;
+        let object = value.as_object().unwrap_or_else(|| panic!("no {name}"));
+        for field in self.required {
+            assert!(object.contains_key(*field), "{name} has no {field}");
+        }
+        for field in object.keys() {
+            let known = self.required.iter().chain(self.optional);
+            assert!(
+                known.into_iter().any(|known| known == field),
+                "{name} has {field}"
+            );
+        }
+    }
+}
+
+const SESSION_0_1: Kind = Kind {
+    name: "SessionState of 0.1",
+    required: &["summary", "lifecycle", "turns"],
+    optional: &[
+        "creationError",
+        "serverTools",
+        "activeClient",
+        "activeTurn",
+        "steeringMessage",
+        "queuedMessages",
+        "inputRequests",
+        "config",
+        "customizations",
+        "_meta",
+    ],
+};
+
+const SUMMARY_0_1: Kind = Kind {
+    name: "SessionSummary of 0.1",
+    required: &[
+        "resource",
+        "provider",
+        "title",
+        "status",
+        "createdAt",
+        "modifiedAt",
+    ],
+    optional: &["activity", "project", "model", "workingDirectory", "diffs"],
+};
+
+const TURN_0_1: Kind = Kind {
+    name: "Turn of 0.1",
+    required: &["id", "userMessage", "responseParts", "state"],
+    optional: &["usage", "error"],
+};
+
+const ACTIVE_TURN_0_1: Kind = Kind {
+    name: "ActiveTurn of 0.1",
+    required: &["id", "userMessage", "responseParts"],
+    optional: &["usage"],
+};
+
+const USER_MESSAGE_0_1: Kind = Kind {
+    name: "UserMessage of 0.1",
+    required: &["text"],
+    optional: &["attachments"],
+};
+
+const ATTACHMENT_0_1: Kind = Kind {
+    name: "MessageAttachment of 0.1",
+    required: &["type", "uri"],
+    optional: &["displayName"],
+};
+
+const COMPLETED_CALL_0_1: Kind = Kind {
+    name: "ToolCallCompletedState of 0.1",
+    required: &[
+        "status",
+        "toolCallId",
+        "toolName",
+        "displayName",
+        "invocationMessage",
+        "success",
+        "pastTenseMessage",
+        "confirmed",
+    ],
+    optional: &[
+        "toolClientId",
+        "toolInput",
+        "content",
+        "structuredContent",
+        "error",
+        "selectedOption",
+        "_meta",
+    ],
+};
+
+const SUBAGENT_0_1: Kind = Kind {
+    name: "ToolResultSubagentContent of 0.1",
+    required: &["type", "resource", "title"],
+    optional: &["agentName", "description"],
+};
+
+const CUSTOMIZATION_0_1: Kind = Kind {
+    name: "SessionCustomization of 0.1",
+    required: &["customization", "enabled"],
+    optional: &["clientId", "status", "statusMessage"],
+};
+
+const REFERENCE_0_1: Kind = Kind {
+    name: "CustomizationRef of 0.1",
+    required: &["uri", "displayName"],
+    optional: &["description", "icons", "nonce"],
+};
+
+const ACTIVE_CLIENT_0_1: Kind = Kind {
+    name: "SessionActiveClient of 0.1",
+    required: &["clientId", "tools"],
+    optional: &["displayName", "customizations"],
+};
+
+fn items<'a>(value: &'a Json, field: &str) -> &'a [Json] {
+    value[field].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The kinds of parts that 0.1 has, and what each has.
+fn fits_part_0_1(part: &Json) {
+    let required: &[&str] = match part["kind"].as_str().unwrap() {
+        "markdown" | "reasoning" => &["id", "content"],
+        "contentRef" => &["uri"],
+        "toolCall" => &["toolCall"],
+        other => panic!("0.1 has no part {other}"),
+    };
+    for field in required {
+        assert!(part.get(*field).is_some(), "no {field} in {part}");
+    }
+}
+
+fn fits_session_0_1(state: &Json) {
+    SESSION_0_1.fits(state);
+    SUMMARY_0_1.fits(&state["summary"]);
+    for time in ["createdAt", "modifiedAt"] {
+        assert!(state["summary"][time].is_u64(), "{time} is not a number");
+    }
+    for turn in items(state, "turns") {
+        TURN_0_1.fits(turn);
+        USER_MESSAGE_0_1.fits(&turn["userMessage"]);
+        for attachment in items(&turn["userMessage"], "attachments") {
+            ATTACHMENT_0_1.fits(attachment);
+        }
+        items(turn, "responseParts").iter().for_each(fits_part_0_1);
+    }
+    for customization in items(state, "customizations") {
+        CUSTOMIZATION_0_1.fits(customization);
+        REFERENCE_0_1.fits(&customization["customization"]);
+    }
+}
+
+#[test]
+fn a_session_is_what_the_types_of_0_1_say() {
+    let state = follower(Release::V0_1).sees(SESSION, &session()).unwrap();
+    fits_session_0_1(&state);
+    assert_eq!(state["summary"]["resource"], SESSION);
+    assert_eq!(state["summary"]["workingDirectory"], "file:///w");
+    assert_eq!(state["lifecycle"], "ready");
+    assert_eq!(state["turns"][0]["state"], "complete");
+    let call = &state["turns"][0]["responseParts"][3]["toolCall"];
+    COMPLETED_CALL_0_1.fits(call);
+    SUBAGENT_0_1.fits(&call["content"][0]);
+    ACTIVE_TURN_0_1.fits(&state["activeTurn"]);
+    let parts = items(&state["activeTurn"], "responseParts");
+    parts.iter().for_each(fits_part_0_1);
+    ACTIVE_CLIENT_0_1.fits(&state["activeClient"]);
+    REFERENCE_0_1.fits(&state["activeClient"]["customizations"][0]);
+}
+
+/// A subagent's address can be subscribed to "for full session state".
+#[test]
+fn a_subagent_is_a_session_as_the_types_of_0_1_say() {
+    let client = follower(Release::V0_1);
+    let state = client.sees(SESSION, &session()).unwrap();
+    let call = &state["turns"][0]["responseParts"][3]["toolCall"];
+    assert_eq!(call["content"][0]["resource"], WORKER);
+    let worker = serde_json::to_value(&client.scene.channels[2].2).unwrap();
+    let state = client.sees(WORKER, &worker).unwrap();
+    fits_session_0_1(&state);
+    assert_eq!(state["summary"]["resource"], WORKER);
+    assert_eq!(state["summary"]["title"], "Look around");
+    assert_eq!(state["summary"]["provider"], "goose");
+    assert_eq!(state["turns"][0]["id"], "w1");
+}
+
+#[test]
+fn a_status_is_bits_as_the_types_of_0_1_say() {
+    let state = follower(Release::V0_1).sees(SESSION, &session()).unwrap();
+    let status = state["summary"]["status"].as_u64().unwrap();
+    assert_eq!(status & (1 << 3), 1 << 3, "a turn is active");
+    assert_eq!(status & (1 << 5), 1 << 5, "it was read");
+    assert_eq!(status & (1 << 6), 0, "it is not archived");
+}
+
+/// Each action of the reference that the host sends, with the fields that are
+/// always there, and one of 1.0 that becomes it.
+fn reference_0_2() -> Vec<(&'static str, &'static [&'static str], Json)> {
+    let message = json!({ "text": "Hello", "origin": { "kind": "user" } });
+    let call = |kind: &str, rest: Json| {
+        let mut action = json!({ "type": kind, "turnId": "t2", "toolCallId": "k" });
+        let rest = rest.as_object().unwrap().clone();
+        action.as_object_mut().unwrap().extend(rest);
+        action
+    };
+    vec![
+        (
+            "session/turnStarted",
+            &["turnId", "userMessage"],
+            json!({
+                "type": "chat/turnStarted", "turnId": "t", "message": message,
+                "startedAt": "2026-01-01T00:00:00Z",
+            }),
+        ),
+        (
+            "session/delta",
+            &["turnId", "partId", "content"],
+            json!({ "type": "chat/delta", "turnId": "t2", "partId": "p", "content": "x" }),
+        ),
+        (
+            "session/responsePart",
+            &["turnId", "part"],
+            json!({
+                "type": "chat/responsePart", "turnId": "t2",
+                "part": { "kind": "markdown", "id": "p", "content": "" },
+            }),
+        ),
+        (
+            "session/reasoning",
+            &["turnId", "partId", "content"],
+            json!({ "type": "chat/reasoning", "turnId": "t2", "partId": "p", "content": "x" }),
+        ),
+        (
+            "session/toolCallStart",
+            &[
+                "turnId",
+                "toolCallId",
+                "toolName",
+                "displayName",
+                "toolClientId",
+            ],
+            call(
+                "chat/toolCallStart",
+                json!({
+                    "toolName": "ls", "displayName": "List",
+                    "contributor": { "kind": "client", "clientId": "c" },
+                }),
+            ),
+        ),
+        (
+            "session/toolCallConfirmed",
+            &[
+                "turnId",
+                "toolCallId",
+                "approved",
+                "reason",
+                "userSuggestion",
+            ],
+            call(
+                "chat/toolCallConfirmed",
+                json!({ "approved": false, "reason": "denied", "userSuggestion": message }),
+            ),
+        ),
+        (
+            "session/toolCallComplete",
+            &["turnId", "toolCallId", "result"],
+            call(
+                "chat/toolCallComplete",
+                json!({ "result": { "success": true, "pastTenseMessage": "Listed" } }),
+            ),
+        ),
+        (
+            "session/turnComplete",
+            &["turnId"],
+            json!({ "type": "chat/turnComplete", "turnId": "t2", "duration": 1 }),
+        ),
+        (
+            "session/turnCancelled",
+            &["turnId"],
+            json!({ "type": "chat/turnCancelled", "turnId": "t2", "duration": 1 }),
+        ),
+        (
+            "session/usage",
+            &["turnId", "usage"],
+            json!({ "type": "chat/usage", "turnId": "t2", "usage": { "inputTokens": 1 } }),
+        ),
+        (
+            "session/pendingMessageSet",
+            &["kind", "id", "userMessage"],
+            json!({
+                "type": "chat/pendingMessageSet", "kind": "queued", "id": "q", "message": message,
+            }),
+        ),
+        (
+            "session/truncated",
+            &["turnId"],
+            json!({ "type": "chat/truncated", "turnId": "t1" }),
+        ),
+    ]
+}
+
+#[test]
+fn what_happens_is_what_the_reference_of_0_2_says() {
+    let client = follower(Release::V0_2);
+    for (name, fields, action) in reference_0_2() {
+        let heard = client.hears(CHAT, &action);
+        let (channel, told) = &heard[0];
+        assert_eq!(channel.as_deref(), Some(SESSION), "{name}");
+        assert_eq!(told["type"], name);
+        let named = told.as_object().unwrap().keys().map(String::as_str);
+        let mut named: Vec<&str> = named.filter(|field| *field != "type").collect();
+        let mut fields = fields.to_vec();
+        named.sort_unstable();
+        fields.sort_unstable();
+        assert_eq!(named, fields, "{name}");
+    }
+}
+
+#[test]
+fn containers_stand_at_the_top_as_the_reference_of_0_2_says() {
+    let state = follower(Release::V0_2).sees(SESSION, &session()).unwrap();
+    for customization in items(&state, "customizations") {
+        let kind = customization["type"].as_str().unwrap();
+        assert!(["plugin", "directory"].contains(&kind), "{kind}");
+        for field in ["id", "uri", "name", "enabled"] {
+            assert!(customization.get(field).is_some(), "no {field}");
+        }
+    }
+}
+
+/// "Moved the changesets catalogue from SessionSummary to SessionState" in
+/// 0.3, with a kind for each, and counts of changes instead.
+#[test]
+fn the_catalogue_of_changes_is_where_the_changelog_says() {
+    let newer = follower(Release::V0_3).sees(SESSION, &session()).unwrap();
+    assert_eq!(newer["changesets"][0]["changeKind"], "session");
+    assert_eq!(newer["summary"]["changes"]["files"], 3);
+    let older = follower(Release::V0_2).sees(SESSION, &session()).unwrap();
+    assert_eq!(older.get("changesets"), None);
+    let catalogue = json!([{ "label": "All", "uriTemplate": "ahp-session:/s/changeset/all" }]);
+    assert_eq!(older["summary"]["changesets"], catalogue);
+    assert_eq!(older["summary"].get("changes"), None);
+}
+
+/// What the changelog says that 0.4 took away from sessions, 0.3 has.
+#[test]
+fn a_session_of_0_3_has_what_0_4_removed() {
+    let state = follower(Release::V0_3).sees(SESSION, &session()).unwrap();
+    for field in ["turns", "activeTurn", "queuedMessages"] {
+        assert!(state.get(field).is_some(), "no {field}");
+    }
+    for field in ["chats", "defaultChat"] {
+        assert_eq!(state.get(field), None, "{field}");
+    }
+    assert_eq!(state["summary"].get("annotations"), None);
+}
