@@ -67,8 +67,15 @@ pub fn reading<T: Serialize + Debug>(value: &T) -> Result<Reading, String> {
     })
 }
 
+/// Says why a state is not of a kind, which goes by the constructor of its
+/// variant.
+pub fn fits<T: DeserializeOwned, S>(_kind: fn(Box<T>) -> S, state: &Value) -> Result<(), String> {
+    let state: Result<T, _> = serde_json::from_value(state.clone());
+    state.map(drop).map_err(|error| error.to_string())
+}
+
 /// How much of something unknown is shown.
-const SHOWN: usize = 160;
+const SHOWN: usize = 400;
 
 /// The places in a `Debug` text where something was not understood. Every
 /// official union and open enum calls that variant `Unknown`.

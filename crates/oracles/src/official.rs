@@ -18,8 +18,18 @@ macro_rules! official {
 
         /// Reads a snapshot, and says so if it looks like another kind.
         fn snapshot(kind: &str, json: &::serde_json::Value) -> Result<$crate::Reading, String> {
-            let snapshot: $types::state::Snapshot = ::serde_json::from_value(json.clone())
-                .map_err(|error| error.to_string())?;
+            let snapshot: Result<$types::state::Snapshot, _> = ::serde_json::from_value(json.clone());
+            let snapshot = match snapshot {
+                Ok(snapshot) => snapshot,
+                Err(error) => {
+                    let state = json.get("state").unwrap_or(&::serde_json::Value::Null);
+                    // That none of the kinds fits helps nobody.
+                    $(if kind == stringify!($kind) {
+                        $crate::fits($types::state::SnapshotState::$kind, state)?;
+                    })*
+                    return Err(error.to_string());
+                }
+            };
             let found = match &snapshot.state {
                 $($types::state::SnapshotState::$kind(_) => stringify!($kind),)*
             };

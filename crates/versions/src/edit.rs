@@ -1,5 +1,6 @@
 //! Small changes to JSON that many steps make.
 
+use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::wire::{Json, Object};
 
 /// Takes fields away.
@@ -77,4 +78,18 @@ pub(crate) fn objects_in<'a>(
 ) -> impl Iterator<Item = &'a mut Object> {
     let list = object.get_mut(field).and_then(Json::as_array_mut);
     list.into_iter().flatten().filter_map(Json::as_object_mut)
+}
+
+/// Has a status say that a turn is in progress where it said that the turn
+/// waits for the user.
+pub(crate) fn stop_waiting(summary: &mut Object) {
+    let bits = summary.get("status").and_then(Json::as_u64);
+    let Some(bits) = bits.and_then(|bits| u32::try_from(bits).ok()) else {
+        return;
+    };
+    let status = SessionStatus::from_bits(bits);
+    if status.activity() == SessionStatus::INPUT_NEEDED {
+        let status = status.with_activity(SessionStatus::IN_PROGRESS);
+        set(summary, "status", status.bits());
+    }
 }

@@ -20,10 +20,12 @@ mod graph;
 mod history;
 mod step;
 mod steps;
+mod uris;
 mod world;
 
 pub use chain::{Chain, Lost};
 pub use document::{Call, Dispatch, Envelope};
 pub use history::turns;
 pub use step::Refused;
+pub use uris::default_chat;
 pub use world::{Moment, Scene, Viewer, World};

@@ -7,7 +7,7 @@ use agenthost_protocol::wire::{self, Json};
 use agenthost_testkit::{Generator, Options};
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, make_statuses_plausible};
 
 /// What hosts are made with: few names, so that actions hit their targets.
 pub(crate) fn options() -> Options {
@@ -21,6 +21,23 @@ pub(crate) fn options() -> Options {
         // actions.
         without: &[("status", "auth-required")],
     }
+}
+
+/// A host at rest: nothing runs in its chat, and it waits for nobody. What
+/// else there is comes about by actions.
+pub(crate) fn at_rest(generator: &mut Generator) -> Stage {
+    let mut stage = Stage::generated(generator);
+    for (kind, state) in &mut stage.channels {
+        if matches!(kind, ChannelKind::Chat | ChannelKind::Session) {
+            let mut json = serde_json::to_value(&*state).unwrap();
+            let fields = json.as_object_mut().unwrap();
+            fields.shift_remove("activeTurn");
+            fields.shift_remove("inputNeeded");
+            fields.insert("status".to_owned(), json!(1));
+            *state = wire::from_str(&json.to_string()).unwrap();
+        }
+    }
+    stage
 }
 
 /// An action that may have an effect.
@@ -52,6 +69,7 @@ pub(crate) fn next(generator: &mut Generator, stage: &Stage) -> Option<Action> {
         return None;
     }
     let mut action = generator.action(name);
+    make_statuses_plausible(generator, &mut action);
     aim(generator, name, &mut action, &state);
     if !is_plain(generator, name, &mut action, &state) {
         return None;

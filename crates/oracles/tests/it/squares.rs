@@ -15,7 +15,7 @@ use agenthost_versions::{Chain, Envelope, Moment};
 use crate::findings::Findings;
 use crate::losses::accepted;
 use crate::releases::{each_release, oracle, seeds};
-use crate::sequences::{next, options};
+use crate::sequences::{at_rest, next, options};
 use crate::stage::{Stage, at, envelope, viewer};
 
 /// How many hosts are made, unless `SEEDS` says otherwise.
@@ -60,7 +60,7 @@ enum Went {
 impl Mirror {
     fn follow(&mut self, seed: u64) {
         let mut generator = Generator::new(seed, options());
-        let mut stage = Stage::generated(&mut generator);
+        let mut stage = at_rest(&mut generator);
         for (_, resource, snapshot) in self.snapshots(&stage) {
             if let Err(error) = self.oracle.hold(&resource, &snapshot) {
                 self.findings
@@ -158,6 +158,11 @@ impl Mirror {
                 return false;
             }
         };
+        // A call that waits for authentication can't be read by official
+        // types; an entry for it has no name to be found by.
+        if kind == ChannelKind::Session && told.to_string().contains("auth-required") {
+            return false;
+        }
         let made = self.oracle.held(resource).unwrap();
         let (made, told) = (self.plain(&made), self.plain(&told));
         if made == told {

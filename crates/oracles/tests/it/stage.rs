@@ -52,6 +52,7 @@ impl Stage {
         let state = |kind: &ChannelKind| {
             let mut json = generator.json(&shape(*kind));
             make_plausible(*kind, &mut json);
+            make_statuses_plausible(generator, &mut json);
             let state: ChannelState = wire::from_str(&json.to_string()).unwrap();
             assert_eq!(state.kind(), *kind, "{json}");
             (*kind, state)
@@ -190,6 +191,29 @@ fn make_plausible(kind: ChannelKind, state: &mut Json) {
         _ => {}
     }
     make_distinct(state, &mut BTreeSet::new());
+}
+
+/// A status has one activity, and flags.
+pub(crate) fn make_statuses_plausible(generator: &mut Generator, json: &mut Json) {
+    match json {
+        Json::Array(items) => {
+            for item in items {
+                make_statuses_plausible(generator, item);
+            }
+        }
+        Json::Object(fields) => {
+            for (name, field) in fields {
+                if name == "status" && field.is_number() {
+                    let activity = generator.pick(&[1, 1, 2, 8, 24]).unwrap();
+                    let flags = generator.pick(&[0, 32, 64, 96]).unwrap();
+                    *field = json!(activity | flags);
+                } else {
+                    make_statuses_plausible(generator, field);
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// What names an entry of a list.

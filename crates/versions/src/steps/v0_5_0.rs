@@ -11,7 +11,7 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::document::{Call, Dispatch, Envelope};
-use crate::edit::{default, remove, text};
+use crate::edit::{default, remove, stop_waiting, text};
 use crate::step::{self, Fate, Refused};
 use crate::world::Moment;
 
@@ -32,7 +32,7 @@ impl step::Step for Step {
     fn part(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
         match name {
             "ChatState" => remove(part, &["turnsNextCursor"]),
-            "SessionState" => remove(part, &["inputNeeded"]),
+            "SessionState" => forget_waiting(part),
             "AgentInfo" => remove(part, &["capabilities"]),
             "ToolCall" => remove(part, &["intention"]),
             // Content that is elsewhere, in all the places where it can be.
@@ -77,5 +77,20 @@ impl step::Step for Step {
             remove(&mut call.params, &["filter"]);
         }
         Ok(Vec::new())
+    }
+}
+
+/// Nothing is collected. Newer clients take a tool that they are to run for a
+/// wait for the user, because it is in there; these do not.
+fn forget_waiting(session: &mut Object) {
+    let Some(Json::Array(waiting)) = session.shift_remove("inputNeeded") else {
+        return;
+    };
+    let is_work = |entry: &Json| {
+        let kind = entry.get("kind").and_then(Json::as_str);
+        kind == Some("toolClientExecution")
+    };
+    if !waiting.is_empty() && waiting.iter().all(is_work) {
+        stop_waiting(session);
     }
 }

@@ -18,7 +18,7 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::document::{Call, Dispatch, Envelope};
-use crate::edit::{default, object_in, remove, rename, set, text};
+use crate::edit::{default, object_mut, remove, rename, set, stop_waiting, text};
 use crate::step::{self, Fate, Refused};
 use crate::world::Moment;
 
@@ -62,7 +62,7 @@ impl step::Step for Step {
             "SessionSummary" => {
                 let session = text(part, "resource").map(Uri::from);
                 if session.is_some_and(|session| waiting::only_for_token(at, &session, None)) {
-                    waiting::stop_waiting(part);
+                    stop_waiting(part);
                 }
             }
             _ => {}
@@ -85,7 +85,7 @@ impl step::Step for Step {
                 return Vec::new();
             }
             "session/chatAdded" => {
-                let chat = object_in(&mut envelope.action, "summary")
+                let chat = object_mut(&mut envelope.action, "summary")
                     .and_then(|summary| text(summary, "resource"))
                     .map(Uri::from);
                 waiting::fix_chat(at, &mut envelope, chat, "summary");
@@ -111,9 +111,9 @@ impl step::Step for Step {
         if call.method == "root/sessionSummaryChanged" {
             let session = text(&call.params, "session").map(Uri::from);
             if session.is_some_and(|session| waiting::only_for_token(at, &session, None))
-                && let Some(changes) = object_in(&mut call.params, "changes")
+                && let Some(changes) = object_mut(&mut call.params, "changes")
             {
-                waiting::stop_waiting(changes);
+                stop_waiting(changes);
             }
         }
         vec![call]

@@ -8,10 +8,14 @@
 )]
 
 mod older;
+mod round_trips;
 mod seeds;
 mod v0_1;
 mod v0_2;
 mod v0_3;
+mod v0_4;
+mod v0_4_choices;
+mod v0_5_0;
 mod v0_5_1;
 mod v0_5_2;
 mod v0_6;

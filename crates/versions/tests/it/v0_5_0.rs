@@ -141,3 +141,27 @@ fn lists_of_sessions_have_no_pages_and_no_filter() {
     );
     assert_eq!(asked, json!({ "channel": "ahp-root://" }));
 }
+
+#[test]
+fn a_tool_that_the_client_is_to_run_is_not_a_wait_for_the_user() {
+    let mut call = call("running", "k");
+    call["contributor"] = json!({ "kind": "client", "clientId": "c" });
+    let work = json!({
+        "kind": "toolClientExecution", "id": "a", "chat": CHAT, "turnId": "t", "clientId": "c",
+        "toolCall": call,
+    });
+    let session = |needed: &[Json]| {
+        json!({
+            "provider": "p", "title": "", "status": 24, "lifecycle": "ready",
+            "activeClients": [], "chats": [], "inputNeeded": needed,
+        })
+    };
+    let seen = client()
+        .sees(SESSION, &session(std::slice::from_ref(&work)))
+        .unwrap();
+    assert_eq!(seen["status"], 8);
+    assert_eq!(seen.get("inputNeeded"), None);
+    let asked = json!({ "kind": "chatInput", "id": "b", "chat": CHAT, "request": { "id": "q" } });
+    let seen = client().sees(SESSION, &session(&[work, asked])).unwrap();
+    assert_eq!(seen["status"], 24);
+}

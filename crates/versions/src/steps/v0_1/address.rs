@@ -5,7 +5,7 @@ use agenthost_protocol::wire::{Json, Object};
 use serde_json::json;
 
 use crate::document::Call;
-use crate::edit::{list_mut, remove, rename, set, text};
+use crate::edit::{default, list_mut, remove, rename, set, text};
 use crate::step::Refused;
 
 /// What the root is called: by the documentation of 0.1, by its Rust client,
@@ -62,7 +62,7 @@ pub(super) fn params(call: &mut Call) -> Result<(), Refused> {
         set(params, "channel", channel);
         return Ok(());
     }
-    set(params, "channel", RootChannel::URI);
+    default(params, "channel", RootChannel::URI);
     match call.method.as_str() {
         "initialize" => {
             name_version(params);

@@ -18,6 +18,7 @@ const CHAT: &str = "ahp-chat:/c";
 fn down(kind: ChannelKind, resource: &str, state: &Value) -> Value {
     let chat = json!({
         "resource": CHAT, "title": "Main", "status": 24, "turns": [],
+        "resource": CHAT, "title": "Main", "status": 8, "turns": [],
         "modifiedAt": "2026-01-01T00:00:01.500Z",
     });
     let mut viewer = Viewer::new(Release::V0_3, ClientId::from("c"));
@@ -50,6 +51,7 @@ fn a_status_is_the_chat_s_activity_and_the_session_s_flags() {
         }),
     );
     assert_eq!(state["summary"]["status"], 96 | 24);
+    assert_eq!(state["summary"]["status"], 96 | 8);
     assert_eq!(state["summary"]["model"], model);
     assert_eq!(state["turns"], json!([]));
 }

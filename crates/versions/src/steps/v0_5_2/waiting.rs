@@ -2,14 +2,13 @@
 
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatState, ResponsePart, ToolCall};
-use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::session::{SessionInputRequest, SessionState};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
 use super::is_open_request;
 use crate::document::Envelope;
-use crate::edit::{object_in, objects_in, remove, set, text};
+use crate::edit::{object_mut, objects_in, remove, set, stop_waiting, text};
 use crate::world::Moment;
 
 /// Takes the open questions out of the response of a turn.
@@ -30,24 +29,21 @@ pub(super) fn take_open_requests(turn: &mut Object) -> Vec<Json> {
 /// Puts the open questions of the running turn beside it, and has the status
 /// say no more than what is left to wait for.
 pub(super) fn show_requests_in_chat(chat: &mut Object) {
-    let requests = object_in(chat, "activeTurn").map(take_open_requests);
-    let requests = requests.unwrap_or_default();
-    let mut waits = !requests.is_empty();
-    if let Some(turn) = object_in(chat, "activeTurn") {
-        waits |= objects_in(turn, "responseParts").any(|part| {
-            let call = part.get("toolCall").and_then(Json::as_object);
-            let status = call.and_then(|call| text(call, "status"));
-            matches!(
-                status,
-                Some("pending-confirmation" | "pending-result-confirmation")
-            )
-        });
-    }
-    if waits {
-        if !requests.is_empty() {
-            set(chat, "inputRequests", requests);
-        }
-    } else {
+    let Some(turn) = object_mut(chat, "activeTurn") else {
+        return;
+    };
+    let requests = take_open_requests(turn);
+    let asks = objects_in(turn, "responseParts").any(|part| {
+        let call = part.get("toolCall").and_then(Json::as_object);
+        let status = call.and_then(|call| text(call, "status"));
+        matches!(
+            status,
+            Some("pending-confirmation" | "pending-result-confirmation")
+        )
+    });
+    if !requests.is_empty() {
+        set(chat, "inputRequests", requests);
+    } else if !asks {
         stop_waiting(chat);
     }
 }
@@ -126,7 +122,7 @@ pub(super) fn fix_chat(at: &Moment<'_>, envelope: &mut Envelope, chat: Option<Ur
     let session = envelope.channel.as_deref().map(Uri::from);
     if let (Some(session), Some(chat)) = (session, chat)
         && only_for_token(at, &session, Some(&chat))
-        && let Some(summary) = object_in(&mut envelope.action, field)
+        && let Some(summary) = object_mut(&mut envelope.action, field)
     {
         stop_waiting(summary);
     }
@@ -163,19 +159,6 @@ fn chat_waits_only_for_token(chat: &ChatState) -> bool {
         part => part.awaits_user(),
     });
     for_token && !others
-}
-
-/// What waited for the user is in progress now.
-pub(super) fn stop_waiting(summary: &mut Object) {
-    let bits = summary.get("status").and_then(Json::as_u64);
-    let Some(bits) = bits.and_then(|bits| u32::try_from(bits).ok()) else {
-        return;
-    };
-    let status = SessionStatus::from_bits(bits);
-    if status.activity() == SessionStatus::INPUT_NEEDED {
-        let status = status.with_activity(SessionStatus::IN_PROGRESS);
-        set(summary, "status", status.bits());
-    }
 }
 
 fn before<'a>(at: &Moment<'a>, id: &str) -> Option<&'a SessionInputRequest> {

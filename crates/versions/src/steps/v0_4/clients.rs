@@ -1,0 +1,141 @@
+//! The one active client of 0.4: this one if it is among them, else the first.
+
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::session::{
+    ActiveClient, ActiveClientRemoved, ActiveClientSet, SessionAction, SessionState,
+};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::{Json, Object};
+
+use crate::chain::Chain;
+use crate::document::{Dispatch, Envelope};
+use crate::edit::{remove, set};
+use crate::step::Refused;
+use crate::world::Moment;
+
+/// Puts one active client where there was a list of them.
+pub(super) fn fold(at: &Moment<'_>, session: &mut Object) {
+    let Some(Json::Array(mut clients)) = session.shift_remove("activeClients") else {
+        return;
+    };
+    let is_own = |client: &Json| {
+        let id = client.get("clientId").and_then(Json::as_str);
+        id == Some(at.viewer.client().as_str())
+    };
+    // Whoever is alone is the one for everybody: no need to ask who looks.
+    let own = match clients.len() {
+        0 | 1 => 0,
+        _ => clients.iter().position(is_own).unwrap_or(0),
+    };
+    if own < clients.len() {
+        set(session, "activeClient", clients.swap_remove(own));
+    }
+}
+
+/// An active client that comes or goes, said as what this makes of the one
+/// that is shown.
+pub(super) fn reword(at: &Moment<'_>, before: &SessionState, action: &Action) -> Vec<Action> {
+    let Some(ChannelState::Session(after)) = at.after(action) else {
+        return Vec::new();
+    };
+    let (before, after) = (shown(at, before), shown(at, &after));
+    let action = match (before, after) {
+        (before, after) if before == after => return Vec::new(),
+        (_, Some(client)) => SessionAction::ActiveClientSet(ActiveClientSet {
+            active_client: client.clone(),
+        }),
+        (Some(client), None) => SessionAction::ActiveClientRemoved(ActiveClientRemoved {
+            client_id: client.client_id.clone(),
+        }),
+        (None, None) => return Vec::new(),
+    };
+    vec![Action::Session(action)]
+}
+
+/// Takes the action down: the shown one is another, has other tools, or is
+/// gone.
+pub(super) fn changed(at: &Moment<'_>, envelope: &mut Envelope) {
+    let session = envelope.channel.as_deref().map(Uri::from);
+    let after = session.and_then(|session| at.world.session(&session));
+    let after = after.as_deref().and_then(|after| shown(at, after));
+    let before = match at.before {
+        Some(ChannelState::Session(before)) => shown(at, before),
+        _ => None,
+    };
+    let action = &mut envelope.action;
+    if let (Some(before), Some(after)) = (before, after)
+        && differ_in_tools(before, after)
+        && let Some(Json::Object(mut client)) = action.shift_remove("activeClient")
+    {
+        set(action, "type", "session/activeClientToolsChanged");
+        let tools = client.shift_remove("tools");
+        set(
+            action,
+            "tools",
+            tools.unwrap_or_else(|| Vec::<Json>::new().into()),
+        );
+        return;
+    }
+    set(action, "type", "session/activeClientChanged");
+    remove(action, &["clientId"]);
+    // Somebody left, and what was before is not known: whoever is here is
+    // shown.
+    if let (false, Some(client)) = (action.contains_key("activeClient"), after)
+        && let Ok(Some(client)) = Chain::to(Release::V0_5_0).part(at, "ActiveClient", client)
+    {
+        set(action, "activeClient", client);
+    }
+}
+
+/// Takes up what a client says of itself: that it is active, or no more.
+pub(super) fn set_or_remove(at: &Moment<'_>, action: &mut Object) {
+    if action.get("activeClient").is_some_and(Json::is_object) {
+        set(action, "type", "session/activeClientSet");
+        return;
+    }
+    remove(action, &["activeClient"]);
+    set(action, "type", "session/activeClientRemoved");
+    set(action, "clientId", at.viewer.client().as_str());
+}
+
+/// Takes up that a client has other tools: all that it brings is said again.
+pub(super) fn set_tools(at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Refused> {
+    let session = at.world.session(&Uri::from(dispatch.channel.as_str()));
+    let own = session.as_deref().and_then(|session| {
+        let mut clients = session.active_clients.iter();
+        clients.find(|client| client.client_id == *at.viewer.client())
+    });
+    let own = own.map(|own| Chain::to(Release::V0_5_0).part(at, "ActiveClient", own));
+    let Some(Ok(Some(mut own))) = own else {
+        let reason = "only an active client can change its tools".to_owned();
+        return Err(Refused::Invalid(reason));
+    };
+    if let Some(tools) = dispatch.action.shift_remove("tools") {
+        set(&mut own, "tools", tools);
+    }
+    set(&mut dispatch.action, "type", "session/activeClientSet");
+    set(&mut dispatch.action, "activeClient", own);
+    Ok(())
+}
+
+fn shown<'a>(at: &Moment<'_>, session: &'a SessionState) -> Option<&'a ActiveClient> {
+    let clients = &session.active_clients;
+    let own = match clients.len() {
+        0 | 1 => None,
+        _ => {
+            let client = at.viewer.client();
+            clients.iter().find(|other| other.client_id == *client)
+        }
+    };
+    own.or(clients.first())
+}
+
+fn differ_in_tools(before: &ActiveClient, after: &ActiveClient) -> bool {
+    let before = ActiveClient {
+        tools: after.tools.clone(),
+        ..before.clone()
+    };
+    before == *after
+}

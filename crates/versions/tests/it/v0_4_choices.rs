@@ -1,0 +1,281 @@
+//! 0.5.0 ↔ 0.4: the model and the custom agent that are chosen.
+
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::{self, Json};
+use agenthost_versions::{Call, default_chat};
+use serde_json::json;
+
+use crate::worlds::{Client, chat_with};
+
+const CHAT: &str = "ahp-chat:/c";
+const OTHER: &str = "ahp-chat:/other";
+const SESSION: &str = "ahp-session:/s";
+
+fn session() -> Json {
+    json!({
+        "provider": "p", "title": "", "status": 1, "lifecycle": "ready", "activeClients": [],
+        "chats": [], "defaultChat": CHAT,
+    })
+}
+
+fn message(text: &str, model: Option<&str>, agent: Option<&str>) -> Json {
+    let mut message = json!({ "text": text, "origin": { "kind": "user" } });
+    if let Some(model) = model {
+        message["model"] = json!({ "id": model });
+    }
+    if let Some(agent) = agent {
+        message["agent"] = json!({ "uri": agent });
+    }
+    message
+}
+
+/// A chat whose running turn went to `m` and `file:///a`.
+fn chat(resource: &str, draft: Option<Json>) -> Json {
+    let mut chat = chat_with(8, &[]);
+    chat["resource"] = json!(resource);
+    chat["activeTurn"]["message"] = message("", Some("m"), Some("file:///a"));
+    if let Some(draft) = draft {
+        chat["draft"] = draft;
+    }
+    chat
+}
+
+/// A client in a world with a chat, as it is now and was before.
+fn after(before: &Json, now: &Json) -> Client {
+    let resource = now["resource"].as_str().unwrap().to_owned();
+    let mut client = Client::of(Release::V0_4)
+        .knows(SESSION, None, &session())
+        .knows(&resource, Some(SESSION), now);
+    client.before = Some(wire::from_str(&before.to_string()).unwrap());
+    client
+}
+
+fn draft_changed(draft: &Json) -> Json {
+    json!({ "type": "chat/draftChanged", "draft": draft })
+}
+
+fn on_session(action: Json) -> (Option<String>, Json) {
+    (Some(SESSION.to_owned()), action)
+}
+
+fn entry_changed(chat: &str, changes: &Json) -> (Option<String>, Json) {
+    on_session(json!({ "type": "session/chatUpdated", "chat": chat, "changes": changes }))
+}
+
+fn model_changed(id: &str) -> Json {
+    json!({ "type": "session/modelChanged", "model": { "id": id } })
+}
+
+#[test]
+fn a_chat_has_what_is_chosen_in_its_draft() {
+    let chat = chat(OTHER, Some(message("hm", Some("n"), None)));
+    let seen = after(&chat, &chat).sees(OTHER, &chat).unwrap();
+    assert_eq!(seen["model"], json!({ "id": "n" }));
+    assert_eq!(seen.get("agent"), None);
+    assert_eq!(seen.get("draft"), None);
+    assert_eq!(seen["activeTurn"]["message"], message("", None, None));
+}
+
+#[test]
+fn the_default_chat_leaves_the_choice_to_its_session() {
+    let chat = chat(CHAT, Some(message("hm", Some("n"), None)));
+    let client = after(&chat, &chat);
+    let seen = client.sees(CHAT, &chat).unwrap();
+    assert_eq!((seen.get("model"), seen.get("agent")), (None, None));
+    let seen = client.sees(SESSION, &session()).unwrap();
+    assert_eq!(seen["summary"]["model"], json!({ "id": "n" }));
+}
+
+#[test]
+fn another_model_in_the_draft_is_another_model_of_the_session() {
+    let draft = message("hm", Some("n"), Some("file:///a"));
+    let client = after(&chat(CHAT, None), &chat(CHAT, Some(draft.clone())));
+    let heard = client.hears(CHAT, &draft_changed(&draft));
+    let entry = entry_changed(CHAT, &json!({ "model": { "id": "n" } }));
+    assert_eq!(heard, [on_session(model_changed("n")), entry]);
+}
+
+#[test]
+fn a_draft_that_chooses_nothing_new_is_not_told() {
+    let draft = message("hm", Some("m"), Some("file:///a"));
+    let client = after(&chat(CHAT, None), &chat(CHAT, Some(draft.clone())));
+    assert_eq!(client.hears(CHAT, &draft_changed(&draft)), []);
+}
+
+#[test]
+fn no_custom_agent_in_the_draft_is_none_of_the_session() {
+    let draft = message("", Some("m"), None);
+    let client = after(&chat(CHAT, None), &chat(CHAT, Some(draft.clone())));
+    let heard = client.hears(CHAT, &draft_changed(&draft));
+    assert_eq!(
+        heard,
+        [on_session(json!({ "type": "session/agentChanged" }))]
+    );
+}
+
+#[test]
+fn another_chat_s_choice_is_only_its_own() {
+    let draft = message("", Some("n"), Some("file:///a"));
+    let client = after(&chat(OTHER, None), &chat(OTHER, Some(draft.clone())));
+    let heard = client.hears(OTHER, &draft_changed(&draft));
+    assert_eq!(
+        heard,
+        [entry_changed(OTHER, &json!({ "model": { "id": "n" } }))]
+    );
+}
+
+#[test]
+fn a_turn_that_goes_elsewhere_moves_the_choice() {
+    let mut before = chat(CHAT, None);
+    before["activeTurn"]["message"] = message("", Some("old"), Some("file:///a"));
+    let client = after(&before, &chat(CHAT, None));
+    let started = json!({
+        "type": "chat/turnStarted", "turnId": "t", "startedAt": "2026-01-01T00:00:00Z",
+        "message": message("hi", Some("m"), Some("file:///a")),
+    });
+    let heard = client.hears(CHAT, &started);
+    let turn =
+        json!({ "type": "chat/turnStarted", "turnId": "t", "message": message("hi", None, None) });
+    assert_eq!(heard[0], (Some(CHAT.to_owned()), turn));
+    assert_eq!(heard[1], on_session(model_changed("m")));
+    assert_eq!(heard.len(), 3);
+}
+
+#[test]
+fn another_default_chat_brings_its_own_choice() {
+    let mut before = session();
+    before["defaultChat"] = json!(OTHER);
+    let mut client = after(&chat(CHAT, None), &chat(CHAT, None));
+    client.before = Some(wire::from_str(&before.to_string()).unwrap());
+    let changed = json!({ "type": "session/defaultChatChanged", "defaultChat": CHAT });
+    let heard = client.hears(SESSION, &changed);
+    let agent = json!({ "type": "session/agentChanged", "agent": { "uri": "file:///a" } });
+    let expected = [changed, model_changed("m"), agent].map(on_session);
+    assert_eq!(heard, expected);
+}
+
+#[test]
+fn choosing_a_model_keeps_what_is_typed_and_the_custom_agent() {
+    let typed = message("hm", Some("m"), Some("file:///a"));
+    let chat = chat(CHAT, Some(typed));
+    let client = after(&chat, &chat);
+    let (channel, said) = client.says(SESSION, model_changed("n"));
+    assert_eq!(channel, CHAT);
+    let draft = message("hm", Some("n"), Some("file:///a"));
+    assert_eq!(said, draft_changed(&draft));
+}
+
+#[test]
+fn what_a_client_chooses_comes_back_as_it_was() {
+    let before = chat(CHAT, None);
+    let agent = json!({ "type": "session/agentChanged", "agent": { "uri": "file:///b" } });
+    let none = json!({ "type": "session/agentChanged" });
+    for said in [model_changed("n"), agent, none] {
+        let (channel, up) = after(&before, &before).says(SESSION, said.clone());
+        assert_eq!(channel, CHAT);
+        let now = chat(CHAT, Some(up["draft"].clone()));
+        let heard = after(&before, &now).hears(CHAT, &up);
+        assert_eq!(heard[0], on_session(said));
+    }
+}
+
+#[test]
+fn options_of_a_model_are_read_as_what_they_are() {
+    let effort = json!({ "type": "number", "title": "E" });
+    let level = json!({ "type": "number", "title": "L", "enum": [1, 2] });
+    let schema = json!({ "type": "object", "properties": { "effort": effort, "level": level } });
+    let model = json!({ "id": "n", "provider": "p", "name": "N", "configSchema": schema });
+    let agent =
+        json!({ "provider": "p", "displayName": "P", "description": "", "models": [model] });
+    let before = chat(CHAT, None);
+    let client = after(&before, &before).knows("ahp-root://", None, &json!({ "agents": [agent] }));
+    let config = json!({ "effort": "0.5", "level": "2", "tone": "dry" });
+    let chosen =
+        json!({ "type": "session/modelChanged", "model": { "id": "n", "config": config } });
+    let (_, said) = client.says(SESSION, chosen);
+    let expected = json!({ "effort": 0.5, "level": 2, "tone": "dry" });
+    assert_eq!(said["draft"]["model"]["config"], expected);
+}
+
+#[test]
+fn a_message_goes_to_what_is_chosen() {
+    let chosen = chat(CHAT, None);
+    let client = after(&chosen, &chosen).knows(OTHER, Some(SESSION), &{
+        let mut empty = chat_with(1, &[]);
+        empty["resource"] = json!(OTHER);
+        empty.as_object_mut().unwrap().shift_remove("activeTurn");
+        empty
+    });
+    for channel in [CHAT, OTHER] {
+        let queued = json!({
+            "type": "chat/pendingMessageSet", "kind": "queued", "id": "q",
+            "message": message("hi", None, None),
+        });
+        let (up, said) = client.says(channel, queued.clone());
+        assert_eq!(said["message"], message("hi", Some("m"), Some("file:///a")));
+        assert_eq!(client.hears(&up, &said)[0].1, queued);
+    }
+}
+
+#[test]
+fn a_message_that_has_waited_goes_to_what_it_waited_for() {
+    let mut chat = chat(CHAT, None);
+    chat["queuedMessages"] = json!([{ "id": "q", "message": message("hi", Some("w"), None) }]);
+    let started = json!({
+        "type": "chat/turnStarted", "turnId": "t", "queuedMessageId": "q",
+        "message": message("hi", None, None),
+    });
+    let (_, said) = after(&chat, &chat).says(CHAT, started);
+    assert_eq!(said["message"], message("hi", Some("w"), None));
+}
+
+/// The parameters of a call of 0.4 in 1.0, and what is dispatched after it.
+fn asks(client: &Client, method: &str, params: Json) -> (Json, Vec<(String, Json)>) {
+    let Json::Object(params) = params else {
+        unreachable!()
+    };
+    let method = method.to_owned();
+    let mut call = Call { method, params };
+    let after = client.chain.params(&client.at(), &mut call).unwrap();
+    let after = after.into_iter();
+    let after = after.map(|one| (one.channel, Json::Object(one.action)));
+    (Json::Object(call.params), after.collect())
+}
+
+#[test]
+fn what_a_new_session_is_to_have_waits_in_its_chat() {
+    let client = Client::of(Release::V0_4);
+    let wanted = json!({
+        "channel": SESSION, "model": { "id": "m" }, "agent": { "uri": "file:///a" },
+    });
+    let (params, after) = asks(&client, "createSession", wanted);
+    assert_eq!(params, json!({ "channel": SESSION }));
+    let draft = message("", Some("m"), Some("file:///a"));
+    let chat = "ahp-chat://default/YWhwLXNlc3Npb246L3M";
+    assert_eq!(after, [(chat.to_owned(), draft_changed(&draft))]);
+    let (_, nothing) = asks(&client, "createSession", json!({ "channel": SESSION }));
+    assert_eq!(nothing, []);
+}
+
+#[test]
+fn the_default_chat_of_a_session_has_the_address_that_the_host_gives_it() {
+    let chat = default_chat(&Uri::from("copilot:/a?b=ü"));
+    assert_eq!(chat.as_str(), "ahp-chat://default/Y29waWxvdDovYT9iPcO8");
+}
+
+#[test]
+fn what_a_new_chat_is_to_have_goes_to_its_first_message_too() {
+    let chosen = chat(CHAT, None);
+    let client = after(&chosen, &chosen);
+    let wanted = json!({
+        "channel": SESSION, "chat": OTHER, "model": { "id": "n" },
+        "initialMessage": message("hi", None, None),
+    });
+    let (params, after) = asks(&client, "createChat", wanted);
+    let first = message("hi", Some("n"), Some("file:///a"));
+    assert_eq!(params["initialMessage"], first);
+    assert_eq!(params.get("model"), None);
+    let draft = draft_changed(&message("", Some("n"), Some("file:///a")));
+    assert_eq!(after, [(OTHER.to_owned(), draft)]);
+}
