@@ -9,9 +9,12 @@ mod up;
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::common::SessionStatus;
+use agenthost_protocol::ids::InputNeededId;
+use agenthost_protocol::list::List;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::session::{
-    SessionAction, SessionWorkingDirectoryRemoved, SessionWorkingDirectorySet,
+    InputNeededRemoved, SessionAction, SessionInputRequest, SessionWorkingDirectoryRemoved,
+    SessionWorkingDirectorySet,
 };
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
@@ -33,6 +36,11 @@ impl step::Step for Step {
         match (at.before, &action) {
             (Some(before), Action::Session(SessionAction::WorkingDirectoryReplaced(_))) => {
                 list_anew(before, &action)
+            }
+            (before, Action::Session(SessionAction::InputNeededSet(set)))
+                if !is_shown(at, &set.request) =>
+            {
+                take_back(at, before, &set.request)
             }
             _ => vec![action],
         }
@@ -64,13 +72,10 @@ impl step::Step for Step {
     }
 
     fn action(&self, _at: &Moment<'_>, envelope: Envelope) -> Vec<Envelope> {
-        let said = match envelope.kind() {
-            // What it waits for is for another client.
-            "session/inputNeededSet" => envelope.action.contains_key("request"),
-            "session/workingDirectoryReplaced" => false,
-            _ => true,
-        };
-        said.then_some(envelope).into_iter().collect()
+        if envelope.kind() == "session/workingDirectoryReplaced" {
+            return Vec::new();
+        }
+        vec![envelope]
     }
 
     fn request(&self, _at: &Moment<'_>, call: &mut Call) {
@@ -107,9 +112,38 @@ fn decide(part: &mut Object) {
 
 /// Up to 0.7 whatever a session waits for is a question to whoever sees it. A
 /// tool that another client runs is none.
+fn is_shown(at: &Moment<'_>, request: &SessionInputRequest) -> bool {
+    match request {
+        SessionInputRequest::ToolClientExecution(tool) => tool.client_id == *at.viewer.client(),
+        SessionInputRequest::ChatInput(_)
+        | SessionInputRequest::ToolConfirmation(_)
+        | SessionInputRequest::ToolAuthentication(_)
+        | SessionInputRequest::Unknown(_) => true,
+    }
+}
+
+/// The same, of one that is on its way down.
 fn is_for_another(at: &Moment<'_>, request: &Object) -> bool {
     text(request, "kind") == Some("toolClientExecution")
         && text(request, "clientId") != Some(at.viewer.client().as_str())
+}
+
+/// What is not shown may come in place of something that was.
+fn take_back(
+    at: &Moment<'_>,
+    before: Option<&ChannelState>,
+    request: &SessionInputRequest,
+) -> Vec<Action> {
+    let Some((ChannelState::Session(session), key)) = before.zip(request.key()) else {
+        return Vec::new();
+    };
+    let mut waiting = session.input_needed.iter().flat_map(List::items);
+    if !waiting.any(|old| old.key() == Some(key) && is_shown(at, old)) {
+        return Vec::new();
+    }
+    let id = InputNeededId::from(key);
+    let removed = SessionAction::InputNeededRemoved(InputNeededRemoved { id });
+    vec![Action::Session(removed)]
 }
 
 /// A client of 0.7 takes a tool that it is to run for input that is needed:

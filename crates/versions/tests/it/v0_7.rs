@@ -184,6 +184,23 @@ fn a_tool_that_another_client_runs_is_no_input_that_is_needed() {
 }
 
 #[test]
+fn a_question_that_became_another_client_s_work_is_taken_back() {
+    let mut before = session();
+    let mut question = tool_of("another");
+    question["kind"] = json!("toolConfirmation");
+    question["toolCall"]["status"] = json!("pending-confirmation");
+    before["inputNeeded"] = json!([question]);
+    let mut client = client();
+    client.before = Some(wire::from_str(&before.to_string()).unwrap());
+    let set = json!({ "type": "session/inputNeededSet", "request": tool_of("another") });
+    let heard = client.hears(SESSION, &set);
+    assert_eq!(
+        heard[0].1,
+        json!({ "type": "session/inputNeededRemoved", "id": "another" })
+    );
+}
+
+#[test]
 fn a_session_that_waits_for_no_tool_is_made_for_all_clients_at_once() {
     let client = client();
     client.sees(SESSION, &session()).unwrap();
