@@ -10,7 +10,6 @@ use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::ids::InputNeededId;
-use agenthost_protocol::list::List;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::session::{
     InputNeededRemoved, SessionAction, SessionInputRequest, SessionWorkingDirectoryRemoved,
@@ -41,6 +40,11 @@ impl step::Step for Step {
                 if !is_shown(at, &set.request) =>
             {
                 take_back(at, before, &set.request)
+            }
+            (Some(before), Action::Session(SessionAction::InputNeededRemoved(removed)))
+                if waiting_for(before, removed.id.as_str()).is_some_and(|it| !is_shown(at, it)) =>
+            {
+                Vec::new()
             }
             _ => vec![action],
         }
@@ -134,11 +138,10 @@ fn take_back(
     before: Option<&ChannelState>,
     request: &SessionInputRequest,
 ) -> Vec<Action> {
-    let Some((ChannelState::Session(session), key)) = before.zip(request.key()) else {
+    let Some((before, key)) = before.zip(request.key()) else {
         return Vec::new();
     };
-    let mut waiting = session.input_needed.iter().flat_map(List::items);
-    if !waiting.any(|old| old.key() == Some(key) && is_shown(at, old)) {
+    if !waiting_for(before, key).is_some_and(|old| is_shown(at, old)) {
         return Vec::new();
     }
     let id = InputNeededId::from(key);
@@ -146,10 +149,24 @@ fn take_back(
     vec![Action::Session(removed)]
 }
 
+/// What a session waits for by a name.
+fn waiting_for<'a>(session: &'a ChannelState, key: &str) -> Option<&'a SessionInputRequest> {
+    let ChannelState::Session(session) = session else {
+        return None;
+    };
+    let mut waiting = session.input_needed.as_ref()?.items();
+    waiting.find(|request| request.key() == Some(key))
+}
+
 /// A client of 0.7 takes a tool that it is to run for input that is needed:
 /// what it is told first says so as well.
 fn wait_for_client(session: &mut Object) {
     let waiting = session.get("inputNeeded").and_then(Json::as_array);
+    if waiting.is_some_and(Vec::is_empty) {
+        // What it waits for is not shown: it waits for nothing.
+        session.shift_remove("inputNeeded");
+        return;
+    }
     let runs_tool = waiting.into_iter().flatten().any(|request| {
         let kind = request.get("kind").and_then(Json::as_str);
         kind == Some("toolClientExecution")
