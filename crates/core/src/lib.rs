@@ -37,6 +37,7 @@ mod env;
 mod files;
 mod flags;
 mod forbidden;
+mod forks;
 mod grants;
 mod handshake;
 mod history;

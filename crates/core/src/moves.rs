@@ -230,7 +230,7 @@ impl Host {
 
     /// Tells the agent of the new session what was said in chats that came to
     /// it.
-    fn introduce(&mut self, chats: &[Uri], out: &mut Effects) {
+    pub(crate) fn introduce(&mut self, chats: &[Uri], out: &mut Effects) {
         for chat in chats {
             let Some(state) = self.chat(chat) else {
                 continue;

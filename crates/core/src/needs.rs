@@ -10,12 +10,12 @@ use agenthost_protocol::session::SessionAction;
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentEvent;
-use crate::attachments;
 use crate::changes::Mark;
 use crate::changesets::view::View;
 use crate::host::{Held, Host};
 use crate::input::{Extent, Input, Need, Received};
 use crate::terminal_output::TerminalEvent;
+use crate::{attachments, forks};
 
 impl Host {
     /// Channels whose state the input needs and the host does not have. When
@@ -240,6 +240,14 @@ impl Host {
                 }
                 ChatMoveDestination::NewSession => vec![params.channel.clone()],
             },
+            ClientRequest::CreateSession(params) => {
+                let forked = forks::wanted(params.meta.as_ref());
+                let chats = forked.into_iter().flat_map(|(session, _)| {
+                    let chats: Vec<_> = self.chats_of(&session).collect();
+                    chats.into_iter().chain([session])
+                });
+                chats.collect()
+            }
             ClientRequest::DisposeChat(params) => vec![params.channel.clone()],
             ClientRequest::FetchTurns(params) => vec![params.channel.clone()],
             ClientRequest::Completions(params) => vec![params.channel.clone()],
@@ -257,6 +265,7 @@ impl Host {
             ClientRequest::Initialize(_)
                 | ClientRequest::Reconnect(_)
                 | ClientRequest::Subscribe(_)
+                | ClientRequest::CreateSession(_)
                 | ClientRequest::CreateChat(_)
                 | ClientRequest::MoveChat(_)
                 | ClientRequest::FetchTurns(_)

@@ -1,5 +1,6 @@
 //! Sessions come and go, and are listed.
 
+use agenthost_protocol::chat::ChatState;
 use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::{
@@ -16,8 +17,10 @@ use agenthost_protocol::version::Release;
 use percent_encoding::percent_decode_str;
 
 use crate::agent::AgentCommand;
+use crate::changes::Mark;
 use crate::effect::{Answer, Effect, Effects, Write};
 use crate::env::Env;
+use crate::forks::Fork;
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::refusal::Failure;
@@ -34,9 +37,10 @@ impl Host {
         env: &Env,
         connection: ConnectionId,
         id: &RequestId,
-        params: CreateSessionParams,
+        mut params: CreateSessionParams,
         out: &mut Effects,
     ) -> Result<(), Failure> {
+        let fork = self.fork(&mut params)?;
         let session = params.channel;
         uris::check_session(&session)?;
         if self.channels.contains_key(&session) {
@@ -65,8 +69,12 @@ impl Host {
         let provider = agent.provider.clone();
         let (schema, values) =
             self.initial_config(&provider, directories.first(), params.config)?;
-        let state = new_session(env, &session, provider, directories);
-        let chat = state.chats.items().next().cloned();
+        let mut state = new_session(env, &session, provider, directories);
+        let mut chat = chats::new_summary(env, uris::default_chat(&session));
+        if let Some(fork) = &fork {
+            fork.mark(&mut chat);
+        }
+        state.chats = [chat.clone()].into_iter().collect();
         let listed = new_summary(env, &session, &state);
         let state = SessionState {
             active_clients: params.active_client.into_iter().collect(),
@@ -76,10 +84,13 @@ impl Host {
             ..state
         };
         self.create(&session, Some(&session), state.into(), out);
-        if let Some(chat) = chat {
-            let resource = chat.resource.clone();
-            self.create(&resource, Some(&session), chats::new_chat(chat).into(), out);
-        }
+        let source = fork.as_ref().map(|fork| fork.session.clone());
+        let resource = chat.resource.clone();
+        let chat = ChatState {
+            turns: fork.map(Fork::into_turns).unwrap_or_default(),
+            ..chats::new_chat(chat)
+        };
+        self.create(&resource, Some(&session), chat.into(), out);
         self.create_annotations(&session, out);
         self.sessions.insert(session.clone(), listed.clone());
         out.write(Write::Session(Box::new(listed.clone())));
@@ -90,7 +101,16 @@ impl Host {
         };
         self.notify_root(HostNotification::SessionAdded(Box::new(added)), out);
         self.count_sessions(out);
-        self.settle_in(&session, out);
+        let Some(from) = source else {
+            self.settle_in(&session, out);
+            return Ok(());
+        };
+        // What was said before has to stay readable (RES-15), and known.
+        let to = session.clone();
+        out.push(Effect::ShareContent { from, to });
+        self.mark(&session, Mark::Start, out);
+        self.open_agent(&session, out);
+        self.introduce(&[resource], out);
         Ok(())
     }
 

@@ -188,3 +188,20 @@ fn a_message_refers_to_another_chat() {
     "#]],
     );
 }
+
+/// What clients up to 0.8 ask for when they create a session.
+#[test]
+fn a_session_begins_with_what_was_said_in_another() {
+    check(
+        &with_scene(
+            r#"
+            c1 createSession s2 {"_meta": {"agenthost.fork": {"session": "ahp-session:/s1", "turnId": "t2"}}}
+            c1 createSession s2 {"_meta": {"agenthost.fork": {"session": "ahp-session:/s9", "turnId": "t1"}}}
+            c1 createSession s2 {"provider": "other", "_meta": {"agenthost.fork": {"session": "ahp-session:/s1", "turnId": "t1"}}}
+            c1 createSession s2 {"_meta": {"agenthost.fork": {"session": "ahp-session:/s1", "turnId": "t1"}}}
+            c1 subscribe s2.chat
+            "#,
+        ),
+        expect![[""]],
+    );
+}
