@@ -202,6 +202,23 @@ fn a_session_begins_with_what_was_said_in_another() {
             c1 subscribe s2.chat
             "#,
         ),
-        expect![[""]],
+        expect![[r#"
+            c1 createSession s2 {"_meta": {"agenthost.fork": {"session": "ahp-session:/s1", "turnId": "t2"}}}
+                c1: error -32602 fork: no such turn in that session, or it is not over
+            c1 createSession s2 {"_meta": {"agenthost.fork": {"session": "ahp-session:/s9", "turnId": "t1"}}}
+                c1: error -32001 there is no session or chat `ahp-session:/s9`
+            c1 createSession s2 {"provider": "other", "_meta": {"agenthost.fork": {"session": "ahp-session:/s1", "turnId": "t1"}}}
+                c1: error -32602 fork: that session has another agent
+            c1 createSession s2 {"_meta": {"agenthost.fork": {"session": "ahp-session:/s1", "turnId": "t1"}}}
+                c1: null
+                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"project":{"uri":"file:///a","displayName":"a"},"workingDirectories":["file:///a"],"annotations":{"resource":"s2/annotations","annotationCount":0,"entryCount":0},"resource":"s2","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"s2.chat","title":"","origin":{"kind":"fork","chat":"s1.chat","turnId":"t1"},"status":1}],"defaultChat":"s2.chat"}}
+                c1: 10 root root/activeSessionsChanged {"activeSessions":2}
+                share content of s1 with s2
+                changes s2: mark start
+                agent s2: open
+                agent s2: chat s2.chat with 1 turns
+            c1 subscribe s2.chat
+                c1: snapshot of s2.chat at 10
+        "#]],
     );
 }
