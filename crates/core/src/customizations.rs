@@ -7,7 +7,7 @@ mod brought;
 mod decisions;
 mod turns;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use agenthost_protocol::ids::CustomizationId;
@@ -53,6 +53,9 @@ pub(crate) struct Customizing {
     toggled: BTreeSet<CustomizationId>,
     /// What clients brought, as it was last told.
     brought: Vec<BroughtPlugin>,
+    /// The tools that custom agents are to use, by chat, as it was last told.
+    /// Where there is none, all.
+    pub(crate) allowed: BTreeMap<Uri, Vec<String>>,
     /// What is off, as it was last told.
     off: BTreeSet<CustomizationId>,
 }

@@ -5,6 +5,7 @@
 //! says and who may hear that is in `side_channel`, what agents call tools of
 //! clients for in `calls`.
 
+mod allowed;
 mod calls;
 mod tokens;
 

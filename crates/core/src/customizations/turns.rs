@@ -73,9 +73,11 @@ impl Host {
         };
         match outcome {
             Ok(prepared) => {
+                let tools = prepared.tools.clone();
                 reading.preparing = Preparing::Done(prepared);
                 // By now all is found that there is to start.
                 if let Some(session) = self.owner(chat).cloned() {
+                    self.allow_tools(&session, chat, tools, out);
                     self.start_servers(&session, out);
                 }
                 self.prompt_if_read(chat, out);

@@ -4,7 +4,7 @@
 //! customized SESSION found [{..}, ..] | updated {..} | gone ID
 //!                  | wants TICKET CLIENT list URI | wants TICKET CLIENT read URI
 //!                  | commands NAME ..
-//!                  | prepared TURN {text?, instructions?} | refused TURN REASON
+//!                  | prepared TURN {text?, instructions?, tools?} | refused TURN REASON
 //! tools SESSION ready ID | token ID {requirement} | failed ID WHY | stopped ID
 //!             | has NAME=SERVER .. | sought
 //!             | called TICKET TOOL {input} | abandoned TICKET
@@ -67,6 +67,9 @@ pub(crate) fn event(line: &str) -> Input {
             let prepared = Prepared {
                 text: text("text"),
                 instructions: text("instructions").map(Into::into),
+                tools: prepared
+                    .get("tools")
+                    .map(|tools| wire::from_str(&tools.to_string()).unwrap()),
                 ..Prepared::default()
             };
             CustomizationEvent::Prepared {
@@ -224,6 +227,10 @@ pub(crate) fn render_tools(errand: &ToolErrand) -> String {
             let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
             format!("tools of clients [{}]", names.join(", "))
         }
+        ToolErrand::Allow { tools, .. } => match tools {
+            Some(tools) => format!("allow [{}]", tools.join(", ")),
+            None => "allow all".to_owned(),
+        },
         ToolErrand::Answer { call, result } => {
             format!("answer {} {} {:?}", call.0, result.success, result.error)
         }

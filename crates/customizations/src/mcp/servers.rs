@@ -163,6 +163,11 @@ impl ToolServers {
             ToolErrand::ClientTools { session, tools } => {
                 self.shared.room(&session).set_client_tools(tools);
             }
+            ToolErrand::Allow {
+                session,
+                chat,
+                tools,
+            } => self.shared.room(&session).allow(&chat, tools),
             ToolErrand::Answer { call, result } => {
                 let mut result = Some(result);
                 for room in self.shared.all_rooms() {

@@ -22,4 +22,5 @@ mod scripted;
 mod slow;
 mod terminals;
 mod tool_servers;
+mod using_tools;
 mod ways;

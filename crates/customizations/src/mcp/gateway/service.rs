@@ -96,8 +96,9 @@ impl Counter {
         let settled = self.room.settled(self.came.told);
         // What is there by then is what there is.
         drop(tokio::time::timeout_at(self.came.until, settled).await);
-        let offer = self.room.offer();
-        let tools: Vec<_> = offer.iter().map(|tool| &tool.definition).collect();
+        let (offer, allowed) = (self.room.offer(), self.room.allowed(&self.chat));
+        let tools = offer.iter().filter(|tool| allowed.includes(tool));
+        let tools: Vec<_> = tools.map(|tool| &tool.definition).collect();
         json!({ "tools": tools })
     }
 
@@ -112,6 +113,11 @@ impl Counter {
             let reason = "there is no tool of this name";
             return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, reason, None));
         };
+        if !self.room.allowed(&self.chat).includes(tool) {
+            return Ok(failure(
+                "the custom agent that answers here may not use this tool",
+            ));
+        }
         let Ok(_call) = self.room_for_calls.try_acquire() else {
             return Ok(failure("too many calls at once"));
         };
