@@ -5,6 +5,7 @@
 
 mod brought;
 mod decisions;
+mod remembered;
 mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,8 +50,6 @@ pub(crate) struct Customizing {
     pub(crate) halted: BTreeSet<CustomizationId>,
     /// Servers that may not be started as things are: nobody allowed their code.
     pub(crate) barred: BTreeSet<CustomizationId>,
-    /// What people turned on or off in the session.
-    toggled: BTreeSet<CustomizationId>,
     /// What clients brought, as it was last told.
     brought: Vec<BroughtPlugin>,
     /// The tools that custom agents are to use, by chat, as it was last told.

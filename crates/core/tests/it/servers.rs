@@ -97,25 +97,27 @@ fn servers_start_with_a_turn_and_stop_when_told() {
                 nothing
             c1 ! s1 session/customizationToggled {"id": "m", "enablement": [{"kind": "session", "enabled": false}]}
                 c1: 28 s1 by a session/customizationToggled {"enablement":[{"kind":"session","enabled":false}],"id":"m"}
+                c1: 29 s1 session/metaChanged {"_meta":{"agenthost.customizations":{"m":false}}}
                 customizations: off [m]
                 tools: stop m
-                c1: 29 s1 session/mcpServerStateChanged {"state":{"kind":"stopped"},"id":"m"}
+                c1: 30 s1 session/mcpServerStateChanged {"state":{"kind":"stopped"},"id":"m"}
             c1 ! s1 session/mcpServerStartRequested {"id": "m"}
-                c1: 30 rejected: the server is turned off
+                c1: 31 rejected: the server is turned off
             c1 ! s1 session/mcpServerStartRequested {"id": "p"}
-                c1: 31 rejected: there is no server `p`
+                c1: 32 rejected: there is no server `p`
             c1 ! s1 session/customizationToggled {"id": "m", "enablement": []}
-                c1: 32 s1 by a session/customizationToggled {"enablement":[],"id":"m"}
+                c1: 33 s1 by a session/customizationToggled {"enablement":[],"id":"m"}
+                c1: 34 s1 session/metaChanged {"_meta":{}}
                 customizations: off []
             customized s1 gone n
-                c1: 34 s1 session/customizationRemoved {"id":"n"}
+                c1: 36 s1 session/customizationRemoved {"id":"n"}
                 tools: stop n
             restart
                 nothing
             c2 subscribe s1
                 customizations: follow [file:///w] for shell
                 tools: tools of clients []
-                c2: snapshot of s1 at 35
+                c2: snapshot of s1 at 37
         "#]],
     );
 }
