@@ -24,6 +24,7 @@ use crate::customizing::{BroughtPlugin, CustomizationErrand, CustomizationEvent}
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
+use crate::servers::Failure;
 use crate::tool_servers::ServerTool;
 
 pub(crate) use decisions::{DECISIONS, check_decisions, sort_decisions};
@@ -50,6 +51,8 @@ pub(crate) struct Customizing {
     pub(crate) halted: BTreeSet<CustomizationId>,
     /// Servers that may not be started as things are: nobody allowed their code.
     pub(crate) barred: BTreeSet<CustomizationId>,
+    /// Servers that failed.
+    pub(crate) failures: BTreeMap<CustomizationId, Failure>,
     /// What clients brought, as it was last told.
     brought: Vec<BroughtPlugin>,
     /// The tools that custom agents are to use, by chat, as it was last told.

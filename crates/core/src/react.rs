@@ -118,7 +118,7 @@ impl Host {
                     self.run_command(env, chat, &start.turn_id, line, out);
                     return;
                 }
-                self.prompt(chat, start, out);
+                self.prompt(env, chat, start, out);
             }
             ChatAction::TurnCancelled(cancelled) => {
                 self.clear_activity(chat, out);

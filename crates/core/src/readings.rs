@@ -20,6 +20,7 @@ use crate::clients::Presence;
 use crate::customizations::Preparing;
 use crate::customizing::Wanted;
 use crate::effect::Effects;
+use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::questions::{Asker, Unread};
@@ -102,7 +103,7 @@ impl Host {
 
     /// Has the agent answer the message of a turn that has just started, once
     /// everything is there that the message refers to.
-    pub(crate) fn prompt(&mut self, chat: &Uri, start: &TurnStarted, out: &mut Effects) {
+    pub(crate) fn prompt(&mut self, env: &Env, chat: &Uri, start: &TurnStarted, out: &mut Effects) {
         let connections = self.connections_of_sender(chat, start);
         // The one too many stands for all that follow: an agent takes so many
         // commands at a time.
@@ -114,7 +115,7 @@ impl Host {
         let reading = Reading {
             turn: start.turn_id.clone(),
             message: Arc::clone(&start.message),
-            preparing: self.prepare(chat, &start.turn_id, &start.message, out),
+            preparing: self.prepare(env, chat, &start.turn_id, &start.message, out),
             attached: self.attached(chat, &start.turn_id, &start.message),
             contents: unread.collect(),
             room: TOGETHER,

@@ -142,3 +142,149 @@ fn decisions_of_a_session_outlive_what_they_are_about() {
         "#]],
     );
 }
+
+/// MCP-1, MCP-3: a turn tries a server again that failed, and less and less often if
+/// that does not help; one that ran for a while begins anew, and so does one
+/// that a person starts. One that may not run any more says why it failed.
+#[test]
+fn turns_try_servers_again_that_failed() {
+    let m = r#"{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}"#;
+    check_customized(
+        &format!(
+            r#"
+        - c1 joins a
+        - c1 opens s1 {{"workingDirectories": ["file:///w"]}}
+        - c1 subscribe s1
+        - customized s1 found [{m}]
+        - c1 says t1 go
+        - tools s1 ready m
+        - customized s1 prepared t1
+        tools s1 failed m it broke
+        - agent s1 end t1
+        c1 says t2 go
+        tools s1 failed m it broke
+        customized s1 prepared t2
+        - agent s1 end t2
+        c1 says t3 go
+        - customized s1 prepared t3
+        - agent s1 end t3
+        wait 10000
+        c1 says t4 go
+        tools s1 failed m it broke
+        - customized s1 prepared t4
+        - agent s1 end t4
+        wait 20000
+        - c1 says t5 go
+        - tools s1 ready m
+        - customized s1 prepared t5
+        wait 60000
+        tools s1 failed m it broke
+        - agent s1 end t5
+        c1 says t6 go
+        tools s1 stopped m
+        - customized s1 prepared t6
+        - agent s1 end t6
+        c1 says t7 go
+        c1 ! s1 session/mcpServerStartRequested {{"id": "m"}}
+        tools s1 failed m it broke
+        c1 ! s1 session/mcpServerStopRequested {{"id": "m"}}
+        tools s1 stopped m
+        "#
+        ),
+        expect![[r#"
+            tools s1 failed m it broke
+                c1: 10 s1 session/mcpServerStateChanged {"state":{"kind":"error","error":{"errorType":"failed","message":"it broke"}},"id":"m"}
+            c1 says t2 go
+                c1: 14 s1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"s1.chat"}
+                changes s1: mark before t2
+                c1: 15 s1 session/mcpServerStateChanged {"state":{"kind":"starting","blocking":true},"id":"m"}
+                tools: start m for a Turn
+                customizations: prepare t2 "go" agent None
+            tools s1 failed m it broke
+                c1: 16 s1 session/mcpServerStateChanged {"state":{"kind":"error","error":{"errorType":"failed","message":"it broke\nit failed 2 times in a row: the next turn after 10 s tries again"}},"id":"m"}
+            customized s1 prepared t2
+                agent s1: prompt t2 "go"
+            c1 says t3 go
+                c1: 20 s1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"s1.chat"}
+                changes s1: mark before t3
+                customizations: prepare t3 "go" agent None
+            wait 10000
+                nothing
+            c1 says t4 go
+                c1: 24 s1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"s1.chat"}
+                changes s1: mark before t4
+                c1: 25 s1 session/mcpServerStateChanged {"state":{"kind":"starting","blocking":true},"id":"m"}
+                tools: start m for a Turn
+                customizations: prepare t4 "go" agent None
+            tools s1 failed m it broke
+                c1: 26 s1 session/mcpServerStateChanged {"state":{"kind":"error","error":{"errorType":"failed","message":"it broke\nit failed 3 times in a row: the next turn after 20 s tries again"}},"id":"m"}
+            wait 20000
+                nothing
+            wait 60000
+                nothing
+            tools s1 failed m it broke
+                c1: 33 s1 session/mcpServerStateChanged {"state":{"kind":"error","error":{"errorType":"failed","message":"it broke"}},"id":"m"}
+            c1 says t6 go
+                c1: 37 s1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"s1.chat"}
+                changes s1: mark before t6
+                c1: 38 s1 session/mcpServerStateChanged {"state":{"kind":"starting","blocking":true},"id":"m"}
+                tools: start m for a Turn
+                customizations: prepare t6 "go" agent None
+            tools s1 stopped m
+                c1: 39 s1 session/mcpServerStateChanged {"state":{"kind":"error","error":{"errorType":"failed","message":"it broke"}},"id":"m"}
+            c1 says t7 go
+                c1: 43 s1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"s1.chat"}
+                changes s1: mark before t7
+                customizations: prepare t7 "go" agent None
+            c1 ! s1 session/mcpServerStartRequested {"id": "m"}
+                c1: 44 s1 by a session/mcpServerStartRequested {"id":"m"}
+                tools: start m for a Person
+            tools s1 failed m it broke
+                c1: 45 s1 session/mcpServerStateChanged {"state":{"kind":"error","error":{"errorType":"failed","message":"it broke"}},"id":"m"}
+            c1 ! s1 session/mcpServerStopRequested {"id": "m"}
+                c1: 46 s1 by a session/mcpServerStopRequested {"id":"m"}
+                tools: stop m
+            tools s1 stopped m
+                c1: 47 s1 session/mcpServerStateChanged {"state":{"kind":"stopped"},"id":"m"}
+        "#]],
+    );
+}
+
+/// CLT-4, TOO-16: an agent hears whether a tool of a client did not run, or ran and
+/// is not to be seen.
+#[test]
+fn a_denied_result_is_of_a_call_that_ran() {
+    let active = r#"{"activeClient": {"clientId": "a", "tools": [{"name": "run"}]}}"#;
+    check_customized(
+        &format!(
+            r#"
+        - c1 joins a
+        - c1 opens s1 {{"workingDirectories": ["file:///w"]}}
+        - c1 subscribe s1.chat
+        - c1 ! s1 session/activeClientSet {active}
+        - c1 says t1 go
+        - customized s1 prepared t1
+        - agent s1 chat/toolCallStart {{"turnId": "t1", "toolCallId": "k1", "toolName": "run", "displayName": "Run it", "contributor": {{"kind": "client", "clientId": "a"}}}}
+        - tools s1 called 1 run {{}}
+        c1 ! s1.chat chat/toolCallComplete {{"turnId": "t1", "toolCallId": "k1", "result": {{"success": true, "pastTenseMessage": "Ran"}}, "requiresResultConfirmation": true}}
+        c1 ! s1.chat chat/toolCallResultConfirmed {{"turnId": "t1", "toolCallId": "k1", "approved": false}}
+        - agent s1 chat/toolCallStart {{"turnId": "t1", "toolCallId": "k2", "toolName": "run", "displayName": "Run it", "contributor": {{"kind": "client", "clientId": "a"}}}}
+        - agent s1 chat/toolCallReady {{"turnId": "t1", "toolCallId": "k2", "invocationMessage": "Run it"}}
+        - tools s1 called 2 run {{}}
+        c1 ! s1.chat chat/toolCallConfirmed {{"turnId": "t1", "toolCallId": "k2", "approved": false, "reason": "denied"}}
+        "#
+        ),
+        expect![[r#"
+            c1 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "k1", "result": {"success": true, "pastTenseMessage": "Ran"}, "requiresResultConfirmation": true}
+                c1: 10 s1.chat by a chat/toolCallComplete {"requiresResultConfirmation":true,"turnId":"t1","toolCallId":"k1","result":{"success":true,"pastTenseMessage":"Ran"}}
+            c1 ! s1.chat chat/toolCallResultConfirmed {"turnId": "t1", "toolCallId": "k1", "approved": false}
+                c1: 14 s1.chat by a chat/toolCallResultConfirmed {"approved":false,"turnId":"t1","toolCallId":"k1"}
+                agent s1: decide k1 ResultDenied
+                tools: answer 1 false Some(Object {"message": String("It ran, but what came of it is not for you to see")})
+            c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "k2", "approved": false, "reason": "denied"}
+                c1: 21 s1.chat by a chat/toolCallConfirmed {"reason":"denied","turnId":"t1","toolCallId":"k2","approved":false}
+                agent s1: decide k2 Denied { option: None, reason: Denied, suggestion: None }
+                tools: answer 2 false Some(Object {"message": String("It was not allowed to run")})
+        "#]],
+    );
+}

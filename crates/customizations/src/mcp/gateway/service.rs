@@ -279,8 +279,15 @@ impl Service<RoleServer> for Counter {
             ClientRequest::ListToolsRequest(_) => self.list().await,
             ClientRequest::CallToolRequest(call) => self.call(call.params, context).await?,
             other => {
-                let method = other.method().to_owned();
-                return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
+                let method = other.method();
+                // One that is served, but with something else than it takes.
+                let code = match method {
+                    "initialize" | "ping" | "tools/list" | "tools/call" => {
+                        ErrorCode::INVALID_PARAMS
+                    }
+                    _ => ErrorCode::METHOD_NOT_FOUND,
+                };
+                return Err(ErrorData::new(code, method.to_owned(), None));
             }
         };
         Ok(ServerResult::CustomResult(CustomResult(result)))
