@@ -78,6 +78,7 @@ impl Host {
         }
         self.customizing
             .insert(session.clone(), Customizing::default());
+        self.tell_whose_tokens(session, out);
         self.stop_old_servers(session, out);
         self.follow_folders(session, out);
         self.tell_brought(session, out);

@@ -14,7 +14,6 @@ use agenthost_protocol::terminal::TerminalInfo;
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::agent::{ForbiddenValue, SlashCommand};
-use crate::authentication::TokenPlace;
 use crate::changesets::Looking;
 use crate::clients::{Client, ClientRecord, Clients, Connection, Presence};
 use crate::customizations::Customizing;
@@ -27,6 +26,7 @@ use crate::questions::Questions;
 use crate::readings::{Reading, Senders};
 use crate::servers::ToolCalls;
 use crate::terminal_turns::Run;
+use crate::whose_tokens::TokenBook;
 
 /// What the host is told when it starts.
 #[derive(Debug, Clone)]
@@ -110,8 +110,8 @@ pub struct Host {
     pub(crate) slash_commands: BTreeMap<Uri, Vec<SlashCommand>>,
     /// Titles that no person gave, by session. Any other is left alone.
     pub(crate) given_titles: BTreeMap<Uri, String>,
-    /// Which tokens there are, and when each was given.
-    pub(crate) tokens: BTreeMap<TokenPlace, u128>,
+    /// Which tokens there are, and who may use them.
+    pub(crate) tokens: TokenBook,
     /// What is known of the customizations of sessions that are followed.
     pub(crate) customizing: BTreeMap<Uri, Customizing>,
     pub(crate) tool_calls: ToolCalls,
@@ -178,7 +178,7 @@ impl Host {
             senders: Senders::default(),
             slash_commands: BTreeMap::new(),
             given_titles: BTreeMap::new(),
-            tokens: BTreeMap::new(),
+            tokens: TokenBook::default(),
             customizing: BTreeMap::new(),
             tool_calls: ToolCalls::default(),
             trusted_told: BTreeSet::new(),

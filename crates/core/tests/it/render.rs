@@ -131,6 +131,14 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                 let what = if token.is_some() { "token" } else { "no token" };
                 format!("{what} of {} for {}", place.principal.0, place.resource)
             }
+            // Where all are one, nobody needs to know who is first.
+            Effect::TokensOf { principals, .. } => {
+                let names: Vec<_> = principals.iter().map(|one| one.0.as_str()).collect();
+                if names.iter().all(|name| *name == "me") {
+                    continue;
+                }
+                format!("tokens of [{}]", names.join(", "))
+            }
             Effect::UseFiles(errand) => {
                 let roots: Vec<_> = errand
                     .roots

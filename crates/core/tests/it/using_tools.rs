@@ -288,3 +288,93 @@ fn a_denied_result_is_of_a_call_that_ran() {
         "#]],
     );
 }
+
+/// AUT-10, AUT-13: a session uses the tokens of who asked for something in it last, then
+/// of others who did, then of those who take part; not of those who look.
+#[test]
+fn sessions_use_the_tokens_of_their_own() {
+    let m = r#"{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}"#;
+    check_customized(
+        &format!(
+            r#"
+        - c1 connect ann
+        - c1 initialize {{"clientId": "a", "protocolVersions": ["1.0.0"]}}
+        - c2 connect bob
+        - c2 initialize {{"clientId": "b", "protocolVersions": ["1.0.0"]}}
+        - c3 connect cid
+        - c3 initialize {{"clientId": "c", "protocolVersions": ["1.0.0"]}}
+        - c4 connect dan
+        - c4 initialize {{"clientId": "d", "protocolVersions": ["1.0.0"]}}
+        c1 createSession s1 {{"workingDirectories": ["file:///w"]}}
+        - agent s1 opened
+        - c4 subscribe s1
+        - customized s1 found [{m}]
+        c2 ! s1 session/activeClientSet {{"activeClient": {{"clientId": "b", "tools": []}}}}
+        c3 ! s1.chat chat/turnStarted {{"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {{"text": "go", "origin": {{"kind": "user"}}}}}}
+        - tools s1 token m
+        c4 authenticate {{"resource": "https://tools.example", "token": "secret"}}
+        - customized s1 prepared t1
+        c2 ! s1.chat chat/pendingMessageSet {{"kind": "queued", "id": "q1", "message": {{"text": "next", "origin": {{"kind": "user"}}}}}}
+        agent s1 end t1
+        c1 ! s1 session/mcpServerStartRequested {{"id": "m"}}
+        restart
+        - c5 connect ann
+        - c5 initialize {{"clientId": "a", "protocolVersions": ["1.0.0"]}}
+        c5 subscribe s1
+        c5 disposeSession s1
+        "#
+        ),
+        expect![[r#"
+            c1 createSession s1 {"workingDirectories": ["file:///w"]}
+                c1: null
+                tokens of [ann]
+                changes s1: mark start
+                agent s1: open
+                customizations: follow [file:///w] for shell
+                tools: tools of clients []
+            c2 ! s1 session/activeClientSet {"activeClient": {"clientId": "b", "tools": []}}
+                c4: 4 s1 by b session/activeClientSet {"activeClient":{"clientId":"b","tools":[]}}
+                tokens of [ann, bob]
+                agent s1: tools []
+                tools: tools of clients []
+            c3 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+                c4: 6 s1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"s1.chat"}
+                c4: 7 s1 session/titleChanged {"title":"go"}
+                changes s1: mark before t1
+                tokens of [cid, ann, bob]
+                c4: 8 s1 session/mcpServerStateChanged {"state":{"kind":"starting","blocking":true},"id":"m"}
+                tools: start m for a Turn
+                customizations: prepare t1 "go" agent None
+            c4 authenticate {"resource": "https://tools.example", "token": "secret"}
+                token of dan for https://tools.example
+                c4: {}
+            c2 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "q1", "message": {"text": "next", "origin": {"kind": "user"}}}
+                nothing
+            agent s1 end t1
+                c4: 12 s1 session/chatUpdated {"changes":{"status":1,"modifiedAt":"2026-01-05T09:00:00.000Z"},"chat":"s1.chat"}
+                customizations: t1 ended
+                changes s1: mark after t1, chat since before t1
+                c4: 15 s1 session/chatUpdated {"changes":{"status":8},"chat":"s1.chat"}
+                changes s1: mark before turn-00000000000000000000000000000014
+                tokens of [bob, cid, ann]
+                customizations: prepare turn-00000000000000000000000000000014 "next" agent None
+            c1 ! s1 session/mcpServerStartRequested {"id": "m"}
+                c4: 16 s1 by a session/mcpServerStartRequested {"id":"m"}
+                tokens of [ann, bob, cid]
+                tools: start m for a Person
+            restart
+                changes s1: mark after turn-00000000000000000000000000000014, chat since before t1
+            c5 subscribe s1
+                tokens of [bob]
+                customizations: follow [file:///w] for shell
+                tools: tools of clients []
+                c5: snapshot of s1 at 19
+            c5 disposeSession s1
+                tools: end
+                customizations: forget
+                changes s1: forget
+                c5: 20 s1 session/chatRemoved {"chat":"s1.chat"}
+                c5: null
+        "#]],
+    );
+}

@@ -172,7 +172,10 @@ impl Counter {
         let Some(standing) = self.room.standing(&tool.server) else {
             return Ok(failure("the server of this tool does not run"));
         };
-        let known = self.shared.tokens.last();
+        // It may be another one when the server has answered.
+        let door = standing.door.as_ref();
+        let shown = door.and_then(|door| door.bearer.shown());
+        let refused = shown.map_or(0, |given| given.number);
         let (challenge, door) = match self.ask(&standing, tool, arguments.clone(), &context).await {
             Err(LinkError::Challenged(challenge)) => match standing.door {
                 Some(door) => (challenge, door),
@@ -180,7 +183,7 @@ impl Counter {
             },
             other => return told(other),
         };
-        let waiting = self.wait_for_token(tool, &challenge, &door, known);
+        let waiting = self.wait_for_token(tool, &challenge, &door, refused);
         let within = self.shared.config.token_within;
         let Ok(standing) = tokio::time::timeout(within, waiting).await else {
             return Ok(failure("the tool needs a token, and nobody gave one"));
@@ -233,7 +236,7 @@ impl Counter {
         tool: &ServerTool,
         challenge: &Challenge,
         door: &Door,
-        known: u64,
+        refused: u64,
     ) -> Standing {
         let shown = match door.bearer.shown() {
             Some(_) => Shown::Token,
@@ -247,10 +250,11 @@ impl Counter {
             requirement: Box::new(needed),
         };
         self.shared.tell(&self.room.session, needs).await;
-        let given = self.shared.tokens.later_than(&resource, known).await;
+        let (tokens, session) = (&self.shared.tokens, &self.room.session);
+        let given = tokens.other_than(session, &resource, refused).await;
         let standing = self.room.stands(&tool.server).await;
         if let Some(door) = &standing.door {
-            door.bearer.show(Some(given.token));
+            door.bearer.show(Some(given));
         }
         standing
     }
