@@ -3,6 +3,7 @@
 //! Somebody else reads them (`customizing`). Here they become state: with what
 //! was decided about them, and with the state of servers that run.
 
+mod agents;
 mod brought;
 mod decisions;
 mod remembered;
@@ -168,6 +169,7 @@ impl Host {
     }
 
     fn found(&mut self, session: &Uri, all: Vec<Customization>, out: &mut Effects) {
+        self.learn_for_agents(&all, out);
         let known = all.into_iter().filter(|one| one.id().is_some());
         let all: List<_> = known
             .map(|one| Arc::new(self.as_decided(session, one)))
@@ -189,6 +191,7 @@ impl Host {
     }
 
     fn updated(&mut self, session: &Uri, customization: Customization, out: &mut Effects) {
+        self.learn_for_agents(std::slice::from_ref(&customization), out);
         let customization = self.as_decided(session, customization);
         self.publish(session, customization, out);
         self.customizations_changed(session, out);

@@ -292,6 +292,7 @@ impl Host {
             }
             Input::Customized { session, event } => self.customized(env, &session, event, out),
             Input::Tools { session, event } => self.tools_told(env, &session, event, out),
+            Input::AgentsLearned => self.show_agents(out),
             Input::StillUntold { call } => self.still_untold(env, call, out),
             Input::Watching { errand, begun } => self.watching(*errand, begun, out),
             Input::FilesChanged { channel, changes } => {

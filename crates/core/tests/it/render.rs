@@ -198,6 +198,7 @@ fn render_later(input: &Input) -> String {
         Input::GraceEnded { client } => format!("grace {client}"),
         Input::TokenExpired { place, .. } => format!("token for {} expires", place.resource),
         Input::StillSilent { call, .. } => format!("await {}", call.key().unwrap()),
+        Input::AgentsLearned => "show agents".to_owned(),
         Input::StillUntold { call } => format!("await what is told of {}", call.0),
         Input::StillUnwatched { channel } => format!("await {channel}"),
         Input::StillUngranted { .. } => "await a grant".to_owned(),

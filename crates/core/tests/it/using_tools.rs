@@ -1,9 +1,11 @@
 //! What turns need of servers of tools: which tools, whose tokens, and another
 //! try where a server failed.
 
+use agenthost_protocol::wire;
 use expect_test::expect;
 
-use crate::script::check_customized;
+use crate::script::{check_customized, run};
+use crate::world::{World, config};
 
 /// CUS-18: while a custom agent with a list of tools answers, the chat has those
 /// alone; without it, all. What is as it was is not said again.
@@ -377,4 +379,69 @@ fn sessions_use_the_tokens_of_their_own() {
                 c5: null
         "#]],
     );
+}
+
+/// CUS-4, CUS-5: what agents are known to have is shown as it was read, once for all that
+/// was read in a while, and without what sessions decided.
+#[test]
+fn the_list_of_agents_shows_what_was_read() {
+    let plugin = |id: &str, rest: &str| {
+        format!(
+            r#"{{"type": "plugin", "id": "{id}", "uri": "file:///{id}", "name": "{id}", {rest}}}"#
+        )
+    };
+    let loading = r#""load": {"kind": "loading"}"#;
+    let read = r#""load": {"kind": "degraded", "message": "odd"}, "children": [{"type": "skill", "id": "k", "uri": "file:///p/k", "name": "k"}]"#;
+    let mut config = config();
+    let agents = config.agents.iter().map(|agent| agent.provider.clone());
+    config.customizable = Some(agents.collect());
+    config.agents.truncate(1);
+    let known = format!("[{}, {}]", plugin("p", loading), plugin("q", loading));
+    config.agents[0].customizations = Some(wire::from_str(&known).unwrap());
+    let mut world = World::with(config);
+    let (p, q) = (
+        plugin("p", read),
+        plugin("q", r#""load": {"kind": "loaded"}, "children": []"#),
+    );
+    let result = run(
+        &mut world,
+        &format!(
+            r#"
+        - c1 joins a
+        - c1 subscribe root
+        - c1 opens s1 {{"workingDirectories": ["file:///w"]}}
+        - c1 opens s2 {{"workingDirectories": ["file:///w"]}}
+        customized s1 found {known}
+        - c1 ! s1 session/customizationToggled {{"id": "p", "enablement": [{{"kind": "session", "enabled": false}}]}}
+        customized s1 updated {p}
+        customized s1 updated {q}
+        learned
+        customized s2 found [{p}, {q}]
+        customized s2 updated {}
+        customized s2 updated {}
+        learned
+        "#,
+            plugin("p", loading),
+            plugin("p", r#""clientId": "a", "load": {"kind": "loaded"}"#),
+        ),
+    );
+    world.check_mirrors();
+    expect![[r#"
+        customized s1 found [{"type": "plugin", "id": "p", "uri": "file:///p", "name": "p", "load": {"kind": "loading"}}, {"type": "plugin", "id": "q", "uri": "file:///q", "name": "q", "load": {"kind": "loading"}}]
+            nothing
+        customized s1 updated {"type": "plugin", "id": "p", "uri": "file:///p", "name": "p", "load": {"kind": "degraded", "message": "odd"}, "children": [{"type": "skill", "id": "k", "uri": "file:///p/k", "name": "k"}]}
+            show agents 250
+        customized s1 updated {"type": "plugin", "id": "q", "uri": "file:///q", "name": "q", "load": {"kind": "loaded"}, "children": []}
+            nothing
+        learned
+            c1: 10 root root/agentsChanged {"agents":[{"provider":"shell","displayName":"shell","description":"","models":[],"customizations":[{"type":"plugin","id":"p","uri":"file:///p","name":"p","load":{"kind":"degraded","message":"odd"},"children":[{"type":"skill","id":"k","uri":"file:///p/k","name":"k"}]},{"type":"plugin","id":"q","uri":"file:///q","name":"q","load":{"kind":"loaded"},"children":[]}],"capabilities":{"multipleChats":{"fork":true,"sideChat":true}}}]}
+        customized s2 found [{"type": "plugin", "id": "p", "uri": "file:///p", "name": "p", "load": {"kind": "degraded", "message": "odd"}, "children": [{"type": "skill", "id": "k", "uri": "file:///p/k", "name": "k"}]}, {"type": "plugin", "id": "q", "uri": "file:///q", "name": "q", "load": {"kind": "loaded"}, "children": []}]
+            nothing
+        customized s2 updated {"type": "plugin", "id": "p", "uri": "file:///p", "name": "p", "load": {"kind": "loading"}}
+            nothing
+        customized s2 updated {"type": "plugin", "id": "p", "uri": "file:///p", "name": "p", "clientId": "a", "load": {"kind": "loaded"}}
+            nothing
+        learned
+            nothing
+    "#]].assert_eq(&format!("{result}\n"));
 }
