@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use crate::large;
 use crate::mapper::{TurnEvent, TurnMapper};
 use crate::relay::ToolRelay;
-use crate::tokens::Tokens;
+use crate::tokens::SessionTokens;
 
 /// An agent that can work for sessions.
 ///
@@ -72,8 +72,8 @@ pub struct Session {
     pub commands: mpsc::Receiver<AgentCommand>,
     /// What the agent has to tell.
     pub events: Events,
-    /// Tokens that clients handed over.
-    pub tokens: Tokens,
+    /// Tokens that clients handed over, as far as they are for this session.
+    pub tokens: SessionTokens,
     /// The way to the tools that the host offers, if it offers any.
     pub relay: Option<ToolRelay>,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agenthost_core::agent::{AgentCommand, AgentEvent};
-use agenthost_core::{Input, Token, TokenPlace};
+use agenthost_core::{Input, Principal, Token, TokenPlace};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
@@ -68,6 +68,11 @@ impl Agents {
     /// already goes on with what it has.
     pub fn keep_token(&self, place: TokenPlace, token: Option<Token>) {
         self.tokens.keep(place, token);
+    }
+
+    /// Says whose tokens a session uses, the first of them first.
+    pub fn use_tokens_of(&self, session: Uri, principals: Vec<Principal>) {
+        self.tokens.use_for(session, principals);
     }
 
     /// Adds an agent; the first is the default one. One of the same name takes
@@ -136,7 +141,7 @@ impl Agents {
             uri: session.clone(),
             commands: receiver,
             events: events.clone(),
-            tokens: self.tokens.clone(),
+            tokens: self.tokens.of_session(session),
             relay: self.relay.clone(),
         });
         let task = self.tasks.spawn(async move {

@@ -35,4 +35,4 @@ pub use known::{KnownAgent, LoadQuality, TokenUse, known_agents};
 pub use mapper::{ToolReady, ToolSeen, ToolStart, TurnEvent, TurnMapper};
 pub use relay::{HOST_TOOLS, ToolRelay};
 pub use shell::ShellAgent;
-pub use tokens::Tokens;
+pub use tokens::{SessionTokens, Tokens};

@@ -70,10 +70,14 @@ impl Host {
     ) -> Result<Answer, Failure> {
         let invalid = |reason: &str| Failure::InvalidParams(reason.to_owned());
         let challenges = self.challenges(&params.resource);
-        let has_one = self
-            .tokens
-            .keys()
-            .any(|place| place.resource == params.resource);
+        let Some(known) = self.clients.connections.get(&connection) else {
+            return Err(Failure::NotInitialized);
+        };
+        let place = TokenPlace {
+            principal: known.principal.clone(),
+            resource: params.resource.clone(),
+        };
+        let has_one = self.tokens.given.contains_key(&place);
         if self.protected(&params.resource).is_none() && challenges.is_empty() && !has_one {
             return Err(invalid(
                 "resource: no agent or server here needs a token for this",
@@ -85,15 +89,8 @@ impl Host {
             let reason = format!("scopes: `{missing}` is needed, too");
             return Err(Failure::InvalidParams(reason));
         }
-        let Some(known) = self.clients.connections.get(&connection) else {
-            return Err(Failure::NotInitialized);
-        };
-        let place = TokenPlace {
-            principal: known.principal.clone(),
-            resource: params.resource,
-        };
         if params.token.is_empty() {
-            self.tokens.remove(&place);
+            self.tokens.given.remove(&place);
             out.push(Effect::Token { place, token: None });
             return Ok(Answer::Empty);
         }
@@ -103,7 +100,7 @@ impl Host {
         if params.expires_in == Some(0) {
             return Err(invalid("expiresIn: expected a number of at least 1"));
         }
-        self.tokens.insert(place.clone(), env.nonce);
+        self.tokens.given.insert(place.clone(), env.nonce);
         if let Some(seconds) = params.expires_in {
             let millis = i64::try_from(seconds.saturating_mul(1_000)).unwrap_or(i64::MAX);
             let expired = Input::TokenExpired {
@@ -119,10 +116,10 @@ impl Host {
 
     /// A token is not good any more, unless there is a newer one (AUT-6).
     pub(crate) fn expire_token(&mut self, place: TokenPlace, given: u128, out: &mut Effects) {
-        if self.tokens.get(&place) != Some(&given) {
+        if self.tokens.given.get(&place) != Some(&given) {
             return;
         }
-        self.tokens.remove(&place);
+        self.tokens.given.remove(&place);
         let connections = self.clients.connections.iter();
         let to = connections
             .filter(|(_, one)| one.client.is_some() && one.principal == place.principal)

@@ -187,6 +187,9 @@ impl Host {
             return;
         };
         self.forget_messages(channel);
+        if let Some(session) = &removed.session {
+            self.allow_tools(session, channel, None, out);
+        }
         for connection in removed.subscribers.keys() {
             if let Some(connection) = self.clients.connections.get_mut(connection) {
                 connection.subscriptions.remove(channel);

@@ -3,11 +3,13 @@
 //! Somebody else reads them (`customizing`). Here they become state: with what
 //! was decided about them, and with the state of servers that run.
 
+mod agents;
 mod brought;
 mod decisions;
+mod remembered;
 mod turns;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use agenthost_protocol::ids::CustomizationId;
@@ -23,6 +25,7 @@ use crate::customizing::{BroughtPlugin, CustomizationErrand, CustomizationEvent}
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
+use crate::servers::Failure;
 use crate::tool_servers::ServerTool;
 
 pub(crate) use decisions::{DECISIONS, check_decisions, sort_decisions};
@@ -49,10 +52,13 @@ pub(crate) struct Customizing {
     pub(crate) halted: BTreeSet<CustomizationId>,
     /// Servers that may not be started as things are: nobody allowed their code.
     pub(crate) barred: BTreeSet<CustomizationId>,
-    /// What people turned on or off in the session.
-    toggled: BTreeSet<CustomizationId>,
+    /// Servers that failed.
+    pub(crate) failures: BTreeMap<CustomizationId, Failure>,
     /// What clients brought, as it was last told.
     brought: Vec<BroughtPlugin>,
+    /// The tools that custom agents are to use, by chat, as it was last told.
+    /// Where there is none, all.
+    pub(crate) allowed: BTreeMap<Uri, Vec<String>>,
     /// What is off, as it was last told.
     off: BTreeSet<CustomizationId>,
 }
@@ -73,6 +79,7 @@ impl Host {
         }
         self.customizing
             .insert(session.clone(), Customizing::default());
+        self.tell_whose_tokens(session, out);
         self.stop_old_servers(session, out);
         self.follow_folders(session, out);
         self.tell_brought(session, out);
@@ -162,6 +169,7 @@ impl Host {
     }
 
     fn found(&mut self, session: &Uri, all: Vec<Customization>, out: &mut Effects) {
+        self.learn_for_agents(&all, out);
         let known = all.into_iter().filter(|one| one.id().is_some());
         let all: List<_> = known
             .map(|one| Arc::new(self.as_decided(session, one)))
@@ -183,6 +191,7 @@ impl Host {
     }
 
     fn updated(&mut self, session: &Uri, customization: Customization, out: &mut Effects) {
+        self.learn_for_agents(std::slice::from_ref(&customization), out);
         let customization = self.as_decided(session, customization);
         self.publish(session, customization, out);
         self.customizations_changed(session, out);

@@ -194,6 +194,9 @@ pub struct Prepared {
     pub context: Option<String>,
     /// The model that a custom agent wants.
     pub model: Option<ModelSelection>,
+    /// The tools that a custom agent is to use, as its file names them; without
+    /// a list, all (CUS-18).
+    pub tools: Option<Vec<String>>,
 }
 
 /// Shows nothing of what is said.

@@ -4,6 +4,7 @@ use agenthost_protocol::action::{Action, ActionOrigin, RawAction};
 use agenthost_protocol::chat::ChatAction;
 use agenthost_protocol::connection::DispatchActionParams;
 use agenthost_protocol::outcome::Outcome;
+use agenthost_protocol::session::SessionAction;
 use agenthost_protocol::terminal::TerminalAction;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
@@ -77,6 +78,9 @@ impl Host {
             Outcome::Applied | Outcome::NoOp => {
                 if let Action::Chat(action) = &action {
                     self.note_sender(channel, action, &by);
+                }
+                if let Action::Session(SessionAction::McpServerStartRequested(_)) = &action {
+                    self.asks(channel, &by, out);
                 }
                 self.react(env, channel, &action, out);
                 Ok(())

@@ -27,7 +27,7 @@ use agenthost_protocol::wire::{Json, Object};
 use crate::agent::AgentCommand;
 use crate::authentication::{Token, TokenPlace};
 use crate::changes::ChangeErrand;
-use crate::clients::ClientRecord;
+use crate::clients::{ClientRecord, Principal};
 use crate::completions::FileSearch;
 use crate::contents::KeptText;
 use crate::customizing::CustomizationErrand;
@@ -170,6 +170,13 @@ pub enum Effect {
         place: TokenPlace,
         /// The token; `None` forgets the last.
         token: Option<Token>,
+    },
+    /// Whose tokens a session may use: those of the first who has one (AUT-13).
+    TokensOf {
+        /// The session.
+        session: Uri,
+        /// All of them; nobody, if it is gone.
+        principals: Vec<Principal>,
     },
     /// Report that an agent, or the host itself, wanted something that would
     /// have broken the state. It did not happen.

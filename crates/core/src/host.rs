@@ -15,7 +15,6 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::Release;
 
 use crate::agent::{ForbiddenValue, SlashCommand};
-use crate::authentication::TokenPlace;
 use crate::changesets::Looking;
 use crate::clients::{Client, ClientRecord, Clients, Connection, Presence};
 use crate::customizations::Customizing;
@@ -28,6 +27,7 @@ use crate::questions::Questions;
 use crate::readings::{Reading, Senders};
 use crate::servers::ToolCalls;
 use crate::terminal_turns::Run;
+use crate::whose_tokens::TokenBook;
 
 /// What the host is told when it starts.
 #[derive(Debug, Clone)]
@@ -111,8 +111,8 @@ pub struct Host {
     pub(crate) slash_commands: BTreeMap<Uri, Vec<SlashCommand>>,
     /// Titles that no person gave, by session. Any other is left alone.
     pub(crate) given_titles: BTreeMap<Uri, String>,
-    /// Which tokens there are, and when each was given.
-    pub(crate) tokens: BTreeMap<TokenPlace, u128>,
+    /// Which tokens there are, and who may use them.
+    pub(crate) tokens: TokenBook,
     /// What is known of the customizations of sessions that are followed.
     pub(crate) customizing: BTreeMap<Uri, Customizing>,
     pub(crate) tool_calls: ToolCalls,
@@ -179,7 +179,7 @@ impl Host {
             senders: Senders::default(),
             slash_commands: BTreeMap::new(),
             given_titles: BTreeMap::new(),
-            tokens: BTreeMap::new(),
+            tokens: TokenBook::default(),
             customizing: BTreeMap::new(),
             tool_calls: ToolCalls::default(),
             trusted_told: BTreeSet::new(),
@@ -294,6 +294,7 @@ impl Host {
             }
             Input::Customized { session, event } => self.customized(env, &session, event, out),
             Input::Tools { session, event } => self.tools_told(env, &session, event, out),
+            Input::AgentsLearned => self.show_agents(out),
             Input::StillUntold { call } => self.still_untold(env, call, out),
             Input::Watching { errand, begun } => self.watching(*errand, begun, out),
             Input::FilesChanged { channel, changes } => {

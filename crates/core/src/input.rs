@@ -167,6 +167,8 @@ pub enum Input {
         /// The call.
         call: ToolTicket,
     },
+    /// What was read that agents are known to have was gathered for a while.
+    AgentsLearned,
     /// A watch has begun, or could not.
     Watching {
         /// The watch.

@@ -73,6 +73,7 @@ pub mod uris;
 mod usage;
 mod waiting;
 mod watches;
+mod whose_tokens;
 mod workers;
 
 pub use authentication::{Token, TokenPlace};

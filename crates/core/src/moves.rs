@@ -216,6 +216,7 @@ impl Host {
                 self.command(&party.from, closed, out);
             }
             self.note(&party.from, &chat, None, out);
+            self.allow_tools(&party.from, &chat, None, out);
             if let Some(channel) = self.channels.get_mut(&chat) {
                 channel.session = Some(to.clone());
             }

@@ -149,6 +149,7 @@ impl Host {
             | Input::Watching { .. }
             | Input::StillUngranted { .. }
             | Input::StillUntold { .. }
+            | Input::AgentsLearned
             | Input::Terminal { .. }
             | Input::FilesChanged { .. }
             | Input::StillUnwatched { .. }

@@ -64,10 +64,12 @@ impl Host {
     ) {
         match action {
             SessionAction::ActiveClientSet(_) => {
+                self.tell_whose_tokens(session, out);
                 self.offer_client_tools(session, out);
                 self.tell_brought(session, out);
             }
             SessionAction::ActiveClientRemoved(removed) => {
+                self.tell_whose_tokens(session, out);
                 self.fail_calls_of(env, &removed.client_id, session, out);
                 self.offer_client_tools(session, out);
                 self.tell_brought(session, out);
@@ -118,7 +120,7 @@ impl Host {
                     self.run_command(env, chat, &start.turn_id, line, out);
                     return;
                 }
-                self.prompt(chat, start, out);
+                self.prompt(env, chat, start, out);
             }
             ChatAction::TurnCancelled(cancelled) => {
                 self.clear_activity(chat, out);
@@ -275,6 +277,7 @@ impl Host {
         if self.session(session).is_none() || !self.opened.insert(session.clone()) {
             return;
         }
+        self.tell_whose_tokens(session, out);
         let Some(state) = self.session(session) else {
             return;
         };

@@ -20,6 +20,7 @@ use crate::clients::Presence;
 use crate::customizations::Preparing;
 use crate::customizing::Wanted;
 use crate::effect::Effects;
+use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::questions::{Asker, Unread};
@@ -58,8 +59,8 @@ pub(crate) struct Slot {
     index: usize,
 }
 
-/// Who sent the messages that refer to contents of clients. Known for as long
-/// as the host runs: nothing in the state of a chat says it.
+/// Who sent messages that agents have not heard of. Known for as long as the
+/// host runs: nothing in the state of a chat says it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Senders(BTreeMap<(Uri, Sent), ClientId>);
 
@@ -75,21 +76,17 @@ enum Sent {
 impl Host {
     /// Takes note of who sent a message that was just accepted.
     pub(crate) fn note_sender(&mut self, chat: &Uri, action: &ChatAction, client: &ClientId) {
-        let (sent, message) = match action {
-            ChatAction::TurnStarted(start) => (Sent::Turn(start.turn_id.clone()), &start.message),
-            ChatAction::PendingMessageSet(set) => (Sent::Waiting(set.id.clone()), &set.message),
+        let sent = match action {
+            ChatAction::TurnStarted(start) => Sent::Turn(start.turn_id.clone()),
+            ChatAction::PendingMessageSet(set) => Sent::Waiting(set.id.clone()),
             _ => return,
         };
-        let key = (chat.clone(), sent);
+        let state = self.chat(chat).cloned();
+        self.senders
+            .0
+            .retain(|(other, sent), _| other != chat || waits(state.as_ref(), sent));
         // It may have been somebody else's before.
-        self.senders.0.remove(&key);
-        if contents(message).next().is_some() {
-            let state = self.chat(chat).cloned();
-            self.senders
-                .0
-                .retain(|(other, sent), _| other != chat || waits(state.as_ref(), sent));
-            self.senders.0.insert(key, client.clone());
-        }
+        self.senders.0.insert((chat.clone(), sent), client.clone());
     }
 
     /// Takes note of who sent the message of a turn that is about to start.
@@ -100,10 +97,28 @@ impl Host {
         }
     }
 
+    /// The same for a message that was meant for the turn before.
+    pub(crate) fn note_sender_of_steering(
+        &mut self,
+        chat: &Uri,
+        turn: &TurnId,
+        id: PendingMessageId,
+    ) {
+        let waiting = (chat.clone(), Sent::Waiting(id));
+        if let Some(client) = self.senders.0.remove(&waiting) {
+            let key = (chat.clone(), Sent::Turn(turn.clone()));
+            self.senders.0.insert(key, client);
+        }
+    }
+
     /// Has the agent answer the message of a turn that has just started, once
     /// everything is there that the message refers to.
-    pub(crate) fn prompt(&mut self, chat: &Uri, start: &TurnStarted, out: &mut Effects) {
-        let connections = self.connections_of_sender(chat, start);
+    pub(crate) fn prompt(&mut self, env: &Env, chat: &Uri, start: &TurnStarted, out: &mut Effects) {
+        let sender = self.sender_of(chat, start);
+        if let (Some(sender), Some(session)) = (&sender, self.owner(chat).cloned()) {
+            self.asks(&session, sender, out);
+        }
+        let connections = self.connections_of(sender.as_ref());
         // The one too many stands for all that follow: an agent takes so many
         // commands at a time.
         let wanted = contents(&start.message).take(CONTENTS + 1);
@@ -114,7 +129,7 @@ impl Host {
         let reading = Reading {
             turn: start.turn_id.clone(),
             message: Arc::clone(&start.message),
-            preparing: self.prepare(chat, &start.turn_id, &start.message, out),
+            preparing: self.prepare(env, chat, &start.turn_id, &start.message, out),
             attached: self.attached(chat, &start.turn_id, &start.message),
             contents: unread.collect(),
             room: TOGETHER,
@@ -217,17 +232,21 @@ impl Host {
         self.steer(chat, out);
     }
 
-    /// Where a message came from: nobody else is asked for what it refers to
-    /// (RES-17, A-21). The newest connection comes last.
-    fn connections_of_sender(&mut self, chat: &Uri, start: &TurnStarted) -> Vec<ConnectionId> {
+    /// Who sent the message of a turn that has just started.
+    fn sender_of(&mut self, chat: &Uri, start: &TurnStarted) -> Option<ClientId> {
         let started = (chat.clone(), Sent::Turn(start.turn_id.clone()));
         let starter = self.senders.0.remove(&started);
         let waiting = start.queued_message_id.clone();
         let waiting = waiting.map(|id| (chat.clone(), Sent::Waiting(id)));
         // Whoever starts the turn of a message that waited may not have sent it.
         let sender = waiting.and_then(|waiting| self.senders.0.remove(&waiting));
-        let sender = sender.or(starter);
-        let client = sender.and_then(|sender| self.clients.clients.get(&sender));
+        sender.or(starter)
+    }
+
+    /// Where a message came from: nobody else is asked for what it refers to
+    /// (RES-17, A-21). The newest connection comes last.
+    fn connections_of(&self, sender: Option<&ClientId>) -> Vec<ConnectionId> {
+        let client = sender.and_then(|sender| self.clients.clients.get(sender));
         match client.map(|client| &client.presence) {
             Some(Presence::Active(connections)) => connections.clone(),
             Some(Presence::Grace) | None => Vec::new(),

@@ -5,18 +5,21 @@
 //! says and who may hear that is in `side_channel`, what agents call tools of
 //! clients for in `calls`.
 
+mod allowed;
 mod calls;
+mod retries;
 mod tokens;
 
 use agenthost_protocol::common::ToolDefinition;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::{
-    Customization, McpServerApps, McpServerError, McpServerStarting, McpServerState,
-    McpServerStateChanged, ServerToolsChanged, SessionAction,
+    Customization, McpServerApps, McpServerStarting, McpServerState, McpServerStateChanged,
+    ServerToolsChanged, SessionAction,
 };
 use agenthost_protocol::uri::Uri;
 
 pub(crate) use calls::ToolCalls;
+pub(crate) use retries::Failure;
 
 use calls::{Called, refuse};
 
@@ -49,6 +52,7 @@ impl Host {
         match event {
             ToolEvent::Sought => self.tools_sought(session, out),
             ToolEvent::Ready { server, apps } => {
+                self.note_ready(env, session, &server);
                 self.show_apps(session, &server, apps, out);
                 self.server_is(session, &server, McpServerState::Ready, out);
             }
@@ -60,12 +64,12 @@ impl Host {
                 self.server_is(session, &server, state, out);
             }
             ToolEvent::Failed { server, error } => {
-                let state = McpServerState::Error(McpServerError { error });
-                self.server_is(session, &server, state, out);
+                self.server_failed(env, session, &server, error, out);
             }
             ToolEvent::Stopped { server } => {
                 self.bar(session, &server);
-                self.server_is(session, &server, McpServerState::Stopped, out);
+                let state = self.state_at_rest(session, &server);
+                self.server_is(session, &server, state, out);
             }
             ToolEvent::Tools { tools } => self.learn_tools(session, tools, out),
             ToolEvent::Called {
@@ -139,12 +143,17 @@ impl Host {
         let held = |id: &CustomizationId| known.halted.contains(id) || known.barred.contains(id);
         let idle: Vec<_> = idle.filter(|id| !held(id)).collect();
         for server in idle {
-            let starting = McpServerStarting {
-                blocking: Some(true),
-            };
-            self.server_is(session, &server, McpServerState::Starting(starting), out);
-            self.start_server(session, server, StartedBy::Turn, out);
+            self.start_for_turn(session, server, out);
         }
+    }
+
+    /// Starts a server; the next message waits for it.
+    fn start_for_turn(&mut self, session: &Uri, server: CustomizationId, out: &mut Effects) {
+        let starting = McpServerStarting {
+            blocking: Some(true),
+        };
+        self.server_is(session, &server, McpServerState::Starting(starting), out);
+        self.start_server(session, server, StartedBy::Turn, out);
     }
 
     /// A person wants a server started, or started again (MCP-5).
@@ -157,6 +166,7 @@ impl Host {
         if let Some(known) = self.customizing.get_mut(session) {
             known.halted.remove(server);
             known.barred.remove(server);
+            known.failures.remove(server);
             self.start_server(session, server.clone(), StartedBy::Person, out);
         }
     }
@@ -228,13 +238,15 @@ impl Host {
         }
         for (server, gone) in unwanted {
             self.stop_server(session, server.clone(), out);
-            if gone {
-                if let Some(known) = self.customizing.get_mut(session) {
+            if let Some(known) = self.customizing.get_mut(session) {
+                known.failures.remove(&server);
+                if gone {
                     known.servers.remove(&server);
                     known.halted.remove(&server);
                     known.barred.remove(&server);
                 }
-            } else {
+            }
+            if !gone {
                 self.server_is(session, &server, McpServerState::Stopped, out);
             }
         }

@@ -101,6 +101,9 @@ impl Host {
         };
         self.notify_root(HostNotification::SessionAdded(Box::new(added)), out);
         self.count_sessions(out);
+        if let Some(client) = self.clients.client_of(connection).cloned() {
+            self.asks(&session, &client, out);
+        }
         let Some(from) = source else {
             self.settle_in(&session, out);
             return Ok(());
@@ -127,6 +130,7 @@ impl Host {
         self.slash_commands.remove(session);
         self.unfollow(session, out);
         self.given_titles.remove(session);
+        self.forget_askers(session, out);
         self.end_terminals_of(session, out);
         if self.opened.remove(session) {
             out.push(Effect::Agent {

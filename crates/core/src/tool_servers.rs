@@ -48,6 +48,15 @@ pub enum ToolErrand {
         /// The tools.
         tools: Vec<ClientTool>,
     },
+    /// What the agent of a chat may use of all that there is (CUS-18).
+    Allow {
+        /// The session.
+        session: Uri,
+        /// The chat.
+        chat: Uri,
+        /// Names of tools, as a person wrote them; without a list, all.
+        tools: Option<Vec<String>>,
+    },
     /// A client's tool has done what it was called for.
     Answer {
         /// The call.

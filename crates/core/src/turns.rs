@@ -28,7 +28,7 @@ pub(crate) enum Source {
     /// A client sent it with a request.
     Request(ConnectionId),
     /// It was meant for the turn before.
-    Steering,
+    Steering(PendingMessageId),
 }
 
 impl Host {
@@ -122,7 +122,8 @@ impl Host {
         };
         self.originate(chat, ChatAction::PendingMessageRemoved(removed), out);
         let message = Arc::clone(&unheard.message);
-        self.start_turn(env, chat, message, Source::Steering, out);
+        let source = Source::Steering(unheard.id.clone());
+        self.start_turn(env, chat, message, source, out);
     }
 
     /// Ends what runs in a chat, if anything does, because somebody wants it
@@ -212,7 +213,10 @@ impl Host {
         let turn_id = TurnId::from(env.unique("turn"));
         let queued_message_id = match source {
             Source::Queue(id) => Some(id),
-            Source::Steering => None,
+            Source::Steering(id) => {
+                self.note_sender_of_steering(chat, &turn_id, id);
+                None
+            }
             Source::Request(connection) => {
                 self.note_sender_of_turn(chat, &turn_id, connection);
                 None

@@ -8,6 +8,7 @@
 //! Whatever a server or an agent says is bounded and believed as little as can
 //! be: a list has a longest, a message, too, and names are made plain.
 
+mod allowed;
 mod answers;
 mod challenge;
 mod forwards;

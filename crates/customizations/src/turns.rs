@@ -110,10 +110,12 @@ impl View {
             write_agent(&agent, &mut text);
         }
         write_skills(self, &mut text);
-        let model = agent.and_then(|agent| match &agent.item.child {
-            ChildCustomization::Agent(agent) => agent.model.clone(),
+        let chosen = agent.as_ref().and_then(|agent| match &agent.item.child {
+            ChildCustomization::Agent(agent) => Some(agent),
             _ => None,
         });
+        let model = chosen.and_then(|agent| agent.model.clone());
+        let tools = chosen.and_then(|agent| agent.tools.clone());
         Ok(Prepared {
             text: commands::expand(self, preparation),
             instructions: (!text.is_empty()).then(|| shortened(text).into()),
@@ -122,6 +124,8 @@ impl View {
                 id: ModelId::from(model),
                 config: None,
             }),
+            // An empty list is none (CUS-18).
+            tools: tools.filter(|tools| !tools.is_empty()),
         })
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use agenthost_agents::{Agents, ToolRelay};
 use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent, Prepared};
 use agenthost_core::tool_servers::{StartedBy, ToolErrand, ToolEvent};
-use agenthost_core::{Input, Token, TokenPlace};
+use agenthost_core::{Input, Principal, Token, TokenPlace};
 use agenthost_customizations::mcp::{
     GatewayAddress, ToolServers, ToolServersConfig, ToolServersError,
 };
@@ -167,6 +167,11 @@ impl Customizing {
     /// Gives a token to servers, or takes it back.
     pub(crate) fn token(&self, place: TokenPlace, token: Option<Token>) {
         self.tools.token(place, token);
+    }
+
+    /// Says whose tokens a session uses.
+    pub(crate) fn tokens_of(&self, session: &Uri, principals: Vec<Principal>) {
+        self.tools.tokens_of(session, principals);
     }
 
     /// Ends everything.

@@ -18,7 +18,7 @@ use super::shared::Processes;
 use super::{bridge, options};
 use crate::agent::{Agent, Session, SessionFuture};
 use crate::relay::Gateway;
-use crate::tokens::Tokens;
+use crate::tokens::SessionTokens;
 
 /// A program that speaks the Agent Client Protocol. Sessions of the host that
 /// work in the same folder share a process, if it can let go of one.
@@ -36,7 +36,7 @@ pub struct AcpAgent {
     pub(super) patience: Duration,
     pub(super) profile: Arc<AcpProfile>,
     /// Tokens for its environment.
-    pub(super) tokens: Tokens,
+    pub(super) tokens: SessionTokens,
     /// The tools that the host offers to the session that it works for.
     pub(super) gateway: Option<Gateway>,
     /// What runs of it and can be shared.
@@ -58,7 +58,7 @@ impl AcpAgent {
             mcp_servers: Arc::default(),
             patience: PATIENCE,
             profile: Arc::default(),
-            tokens: Tokens::default(),
+            tokens: SessionTokens::default(),
             gateway: None,
             processes: Arc::default(),
         }
@@ -130,7 +130,7 @@ impl AcpAgent {
     pub fn launch(&self) -> AcpLaunch {
         let mut launch = AcpLaunch::clone(&self.launch);
         if let Some(used) = &self.profile.token
-            && let Some(token) = self.tokens.latest(&used.resource)
+            && let Some(token) = self.tokens.token(&used.resource)
             // It would stand for something else: no client may have the host
             // look into its own environment.
             && !token.reveal().starts_with('$')

@@ -11,6 +11,7 @@ use agenthost_core::{Principal, Token, TokenPlace};
 
 use crate::acp::{agent, begin, turn};
 use crate::acp_agent;
+use crate::bench::session;
 
 /// An agent that nobody is signed in with until a file is there.
 fn signed_out(file: &Path) -> AcpAgent {
@@ -115,6 +116,8 @@ async fn tokens_of_clients_reach_the_environment() {
     assert_eq!(bench.next().await, "opened");
     let said = turn(&mut bench, "t1", "variable THE_TOKEN").await;
     assert_eq!(said[0], "text \"not there\"");
+    let me = Principal("me".to_owned());
+    bench.agents.use_tokens_of(session(), vec![me]);
     for (token, found) in [
         ("secret", "secret"),
         ("$HOME", "not there"),

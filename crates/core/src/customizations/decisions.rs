@@ -1,8 +1,9 @@
 //! Whether customizations are on.
 //!
 //! A decision holds in a session, in a folder, or everywhere (CUS-10). Those of
-//! a session stand in its state; the others are kept among the settings of the
-//! host, by what stays the same when the host starts again (CUS-13).
+//! a session stand in its state (and are remembered, see `remembered`); the
+//! others are kept among the settings of the host, by what stays the same when
+//! the host starts again (CUS-13).
 
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::root::{RootAction, RootConfigChanged};
@@ -13,6 +14,7 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::{Json, Object};
 
+use super::remembered::{own_decision, remembered};
 use super::{BroughtPlugin, all_of};
 use crate::effect::Effects;
 use crate::host::Host;
@@ -114,8 +116,9 @@ impl Host {
         let shown = all_of(state).find(|shown| shown.id() == new.id());
         let brought = self.brought_as(session, &new);
         let key = Key::of(&new);
-        let list = |key: Option<&Key>, shown: Option<&[CustomizationEnablement]>, published| {
-            let list = self.decided(state, key, shown.unwrap_or_default(), published);
+        let list = |key: Option<&Key>, id: &_, shown: Option<&[_]>, published| {
+            let own = own_decision(shown.unwrap_or_default()).or_else(|| remembered(state, id));
+            let list = self.decided(state, key, own, published);
             (!list.is_empty()).then_some(list)
         };
         let keys: Vec<_> = new
@@ -132,10 +135,12 @@ impl Host {
                 });
                 // What a client says of its own plugin holds everywhere (CUS-14).
                 let published = brought.map(published_of);
-                plugin.enablement = list(key.as_ref(), shown, published);
+                let id = &plugin.container.base.id;
+                plugin.enablement = list(key.as_ref(), id, shown, published);
             }
             Customization::Directory(directory) => {
                 let before = shown.map(Customization::is_on);
+                let before = before.or_else(|| remembered(state, &directory.container.base.id));
                 directory.enabled = before.unwrap_or_else(|| self.is_on_by_default(state, &key));
             }
             Customization::McpServer(server) => {
@@ -144,7 +149,7 @@ impl Host {
                     _ => None,
                 });
                 let before = shown.and_then(|shown| shown.enablement.as_deref());
-                server.enablement = list(key.as_ref(), before, None);
+                server.enablement = list(key.as_ref(), &server.base.id, before, None);
                 self.keep_running(session, server, shown);
             }
             Customization::Unknown(_) => {}
@@ -165,16 +170,16 @@ impl Host {
                     _ => None,
                 });
                 let before = shown.and_then(|shown| shown.enablement.as_deref());
-                server.enablement = list(key.as_ref(), before, published);
+                server.enablement = list(key.as_ref(), &server.base.id, before, published);
                 self.keep_running(session, server, shown);
                 continue;
             }
             let by_client = published.map(CustomizationEnablement::effective);
             // What a client decides holds until somebody here decides otherwise.
-            let here = brought.is_none() || self.was_toggled(session, child.id());
-            let shown = shown.filter(|_| here);
+            let here = child.id().and_then(|id| remembered(state, id));
+            let shown = shown.filter(|_| brought.is_none());
             let before = shown.and_then(|shown| shown.leaf()?.enabled);
-            let decided = before.or(by_client);
+            let decided = here.or(before).or(by_client);
             if let Some(leaf) = child.leaf_mut() {
                 leaf.enabled = decided
                     .or_else(|| (!self.is_on_by_default(state, key)).then_some(false))
@@ -182,12 +187,6 @@ impl Host {
             }
         }
         new
-    }
-
-    fn was_toggled(&self, session: &Uri, id: Option<&CustomizationId>) -> bool {
-        let known = self.customizing.get(session);
-        let both = known.zip(id);
-        both.is_some_and(|(known, id)| known.toggled.contains(id))
     }
 
     /// A server that runs goes on running when what it is in is read again.
@@ -209,21 +208,17 @@ impl Host {
         }
     }
 
-    /// All decisions about something in a session: its own as they are shown,
-    /// the others as they are kept, or as its client published them.
+    /// All decisions about something in a session: its own, the others as they
+    /// are kept, or as its client published them.
     fn decided(
         &self,
         session: &SessionState,
         key: Option<&Key>,
-        shown: &[CustomizationEnablement],
+        own: Option<bool>,
         published: Option<&[CustomizationEnablement]>,
     ) -> Vec<CustomizationEnablement> {
-        let own = |list: &[CustomizationEnablement]| {
-            let mut own = list.iter();
-            own.find(|decision| matches!(decision, CustomizationEnablement::Session(_)))
-                .cloned()
-        };
-        let mut decided: Vec<_> = own(shown).into_iter().collect();
+        let own = own.map(|enabled| CustomizationEnablement::Session(Enablement { enabled }));
+        let mut decided: Vec<_> = own.into_iter().collect();
         if let Some(folder) = primary(session)
             && let Some(enabled) = self.kept(key, folder.as_str())
         {
@@ -245,7 +240,7 @@ impl Host {
     }
 
     fn is_on_by_default(&self, session: &SessionState, key: &Option<Key>) -> bool {
-        let decided = self.decided(session, key.as_ref(), &[], None);
+        let decided = self.decided(session, key.as_ref(), None, None);
         CustomizationEnablement::effective(&decided)
     }
 
@@ -268,9 +263,7 @@ impl Host {
             return;
         };
         let folder = primary(state).cloned();
-        if let Some(known) = self.customizing.get_mut(session) {
-            known.toggled.insert(toggled.id.clone());
-        }
+        self.remember_decision(session, toggled, out);
         if self.keep_decisions(&key, folder.as_ref(), &toggled.enablement, out) {
             for other in self.customizing.keys().cloned().collect::<Vec<_>>() {
                 if other != *session {
@@ -346,7 +339,7 @@ impl Host {
             let brought = all_of(state).find(|one| one.id() == Some(&id));
             let published = brought.and_then(|one| self.brought_as(session, one));
             let published = published.map(published_of);
-            let enablement = self.decided(state, Some(key), &shown, published);
+            let enablement = self.decided(state, Some(key), own_decision(&shown), published);
             if enablement != shown {
                 toggles.push(CustomizationToggled { id, enablement });
             }

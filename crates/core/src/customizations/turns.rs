@@ -32,6 +32,7 @@ impl Host {
     /// the servers that its agent can use.
     pub(crate) fn prepare(
         &mut self,
+        env: &Env,
         chat: &Uri,
         turn: &TurnId,
         message: &Message,
@@ -43,6 +44,7 @@ impl Host {
         };
         self.follow(&session, out);
         self.start_servers(&session, out);
+        self.retry_servers(env, &session, out);
         let own = self.slash_commands.get(&session).into_iter().flatten();
         let preparation = Preparation {
             chat: chat.clone(),
@@ -73,9 +75,11 @@ impl Host {
         };
         match outcome {
             Ok(prepared) => {
+                let tools = prepared.tools.clone();
                 reading.preparing = Preparing::Done(prepared);
                 // By now all is found that there is to start.
                 if let Some(session) = self.owner(chat).cloned() {
+                    self.allow_tools(&session, chat, tools, out);
                     self.start_servers(&session, out);
                 }
                 self.prompt_if_read(chat, out);

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use agenthost_protocol::chat::{
-    ChatAction, ClientContributor, ConfirmationReason, ResponsePart, ToolCall, ToolCallContributor,
-    ToolCallHead, ToolCallQuestion, ToolCallReady, ToolCallResult, ToolCallStart, ToolCallTarget,
-    ToolInput,
+    CancellationReason, ChatAction, ClientContributor, ConfirmationReason, ResponsePart, ToolCall,
+    ToolCallContributor, ToolCallHead, ToolCallQuestion, ToolCallReady, ToolCallResult,
+    ToolCallStart, ToolCallTarget, ToolInput,
 };
 use agenthost_protocol::ids::{ToolCallId, TurnId};
 use agenthost_protocol::number::Millis;
@@ -277,7 +277,13 @@ impl Host {
         match call {
             None => Some(failed("The turn is over")),
             Some(ToolCall::Completed(call)) => Some(call.result.clone()),
-            Some(ToolCall::Cancelled(_)) => Some(failed("It was not allowed to run")),
+            Some(ToolCall::Cancelled(call)) => Some(failed(match call.reason {
+                CancellationReason::Denied => "It was not allowed to run",
+                CancellationReason::Skipped => "It was passed over, and did not run",
+                CancellationReason::ResultDenied => {
+                    "It ran, but what came of it is not for you to see"
+                }
+            })),
             Some(
                 ToolCall::Streaming(_)
                 | ToolCall::PendingConfirmation(_)

@@ -4,7 +4,7 @@
 //! customized SESSION found [{..}, ..] | updated {..} | gone ID
 //!                  | wants TICKET CLIENT list URI | wants TICKET CLIENT read URI
 //!                  | commands NAME ..
-//!                  | prepared TURN {text?, instructions?} | refused TURN REASON
+//!                  | prepared TURN {text?, instructions?, tools?} | refused TURN REASON
 //! tools SESSION ready ID | token ID {requirement} | failed ID WHY | stopped ID
 //!             | has NAME=SERVER .. | sought
 //!             | called TICKET TOOL {input} | abandoned TICKET
@@ -67,6 +67,9 @@ pub(crate) fn event(line: &str) -> Input {
             let prepared = Prepared {
                 text: text("text"),
                 instructions: text("instructions").map(Into::into),
+                tools: prepared
+                    .get("tools")
+                    .map(|tools| wire::from_str(&tools.to_string()).unwrap()),
                 ..Prepared::default()
             };
             CustomizationEvent::Prepared {
@@ -224,6 +227,10 @@ pub(crate) fn render_tools(errand: &ToolErrand) -> String {
             let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
             format!("tools of clients [{}]", names.join(", "))
         }
+        ToolErrand::Allow { tools, .. } => match tools {
+            Some(tools) => format!("allow [{}]", tools.join(", ")),
+            None => "allow all".to_owned(),
+        },
         ToolErrand::Answer { call, result } => {
             format!("answer {} {} {:?}", call.0, result.success, result.error)
         }
@@ -335,20 +342,23 @@ fn decisions_hold_where_they_were_made_for() {
                 c1: 13 rejected: enablement: expected the primary folder of the session
             c1 ! s1 session/customizationToggled {"id": "p", "enablement": [{"kind": "workspace", "uri": "file:///w", "enabled": false}, {"kind": "session", "enabled": true}]}
                 c1: 14 s1 by a session/customizationToggled {"enablement":[{"kind":"session","enabled":true},{"kind":"workspace","uri":"file:///w","enabled":false}],"id":"p"}
-                c1: 16 s2 session/customizationToggled {"enablement":[{"kind":"workspace","uri":"file:///w","enabled":false}],"id":"p"}
+                c1: 15 s1 session/metaChanged {"_meta":{"agenthost.customizations":{"p":true}}}
+                c1: 17 s2 session/customizationToggled {"enablement":[{"kind":"workspace","uri":"file:///w","enabled":false}],"id":"p"}
                 customizations: off [p]
             c1 ! s1 session/customizationToggled {"id": "m", "enablement": [{"kind": "global", "enabled": false}]}
-                c1: 17 s1 by a session/customizationToggled {"enablement":[{"kind":"global","enabled":false}],"id":"m"}
-                c1: 19 s2 session/customizationToggled {"enablement":[{"kind":"global","enabled":false}],"id":"m"}
+                c1: 18 s1 by a session/customizationToggled {"enablement":[{"kind":"global","enabled":false}],"id":"m"}
+                c1: 20 s2 session/customizationToggled {"enablement":[{"kind":"global","enabled":false}],"id":"m"}
                 customizations: off [m, p]
-                c1: 20 s3 session/customizationToggled {"enablement":[{"kind":"global","enabled":false}],"id":"m"}
+                c1: 21 s3 session/customizationToggled {"enablement":[{"kind":"global","enabled":false}],"id":"m"}
                 customizations: off [m]
                 customizations: off [m]
             c1 ! s1 session/customizationToggled {"id": "d", "enablement": [{"kind": "session", "enabled": false}]}
-                c1: 21 s1 by a session/customizationToggled {"enablement":[{"kind":"session","enabled":false}],"id":"d"}
+                c1: 22 s1 by a session/customizationToggled {"enablement":[{"kind":"session","enabled":false}],"id":"d"}
+                c1: 23 s1 session/metaChanged {"_meta":{"agenthost.customizations":{"p":true,"d":false}}}
                 customizations: off [d, m]
             c1 ! s1 session/customizationToggled {"id": "k", "enablement": [{"kind": "session", "enabled": false}]}
-                c1: 22 s1 by a session/customizationToggled {"enablement":[{"kind":"session","enabled":false}],"id":"k"}
+                c1: 24 s1 by a session/customizationToggled {"enablement":[{"kind":"session","enabled":false}],"id":"k"}
+                c1: 25 s1 session/metaChanged {"_meta":{"agenthost.customizations":{"p":true,"d":false,"k":false}}}
                 customizations: off [d, k, m]
             customized s1 updated {"type": "plugin", "id": "p", "uri": "file:///p", "name": "P", "children": [{"type": "skill", "id": "k", "uri": "file:///p/k", "name": "k"}, {"type": "mcpServer", "id": "m", "uri": "file:///p/mcp", "name": "m", "state": {"kind": "stopped"}}]}
                 nothing
@@ -359,7 +369,7 @@ fn decisions_hold_where_they_were_made_for() {
             c2 subscribe s2
                 customizations: follow [file:///w] for shell
                 tools: tools of clients []
-                c2: snapshot of s2 at 22
+                c2: snapshot of s2 at 25
             customized s2 found [{"type": "plugin", "id": "p", "uri": "file:///p", "name": "P", "children": [{"type": "skill", "id": "k", "uri": "file:///p/k", "name": "k"}, {"type": "mcpServer", "id": "m", "uri": "file:///p/mcp", "name": "m", "state": {"kind": "stopped"}}]}]
                 customizations: off [m, p]
         "#]],

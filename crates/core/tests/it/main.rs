@@ -34,5 +34,6 @@ mod table;
 mod terminal_turns;
 mod terminals;
 mod turns;
+mod using_tools;
 mod workers;
 mod world;

@@ -140,6 +140,14 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                 let what = if token.is_some() { "token" } else { "no token" };
                 format!("{what} of {} for {}", place.principal.0, place.resource)
             }
+            // Where all are one, nobody needs to know who is first.
+            Effect::TokensOf { principals, .. } => {
+                let names: Vec<_> = principals.iter().map(|one| one.0.as_str()).collect();
+                if names.iter().all(|name| *name == "me") {
+                    continue;
+                }
+                format!("tokens of [{}]", names.join(", "))
+            }
             Effect::UseFiles(errand) => {
                 let roots: Vec<_> = errand
                     .roots
@@ -199,6 +207,7 @@ fn render_later(input: &Input) -> String {
         Input::GraceEnded { client } => format!("grace {client}"),
         Input::TokenExpired { place, .. } => format!("token for {} expires", place.resource),
         Input::StillSilent { call, .. } => format!("await {}", call.key().unwrap()),
+        Input::AgentsLearned => "show agents".to_owned(),
         Input::StillUntold { call } => format!("await what is told of {}", call.0),
         Input::StillUnwatched { channel } => format!("await {channel}"),
         Input::StillUngranted { .. } => "await a grant".to_owned(),

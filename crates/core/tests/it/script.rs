@@ -28,6 +28,7 @@
 //! unwatched WATCH      a while has passed since a watch began
 //! expired              the time of the oldest token is over
 //! untold               the moment to tell of the oldest call is over
+//! learned              what was read for agents was gathered for a while
 //! customized SESSION … what is found out about customizations: see `customizing`
 //! tools SESSION …      what happens to servers of tools: see there, too
 //! silent               the patience with the oldest call of a client is over
@@ -221,6 +222,7 @@ impl Runner<'_> {
                 let call = self.world.untold.pop_front().unwrap();
                 self.world.step(Input::StillUntold { call })
             }
+            "learned" => self.world.step(Input::AgentsLearned),
             "grace" => self.world.step(Input::GraceEnded {
                 client: ClientId::from(rest),
             }),

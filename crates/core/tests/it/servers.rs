@@ -76,46 +76,50 @@ fn servers_start_with_a_turn_and_stop_when_told() {
             c1 says t2 go
                 c1: 17 s1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"s1.chat"}
                 changes s1: mark before t2
+                c1: 18 s1 session/mcpServerStateChanged {"state":{"kind":"starting","blocking":true},"id":"n"}
+                tools: start n for a Turn
                 customizations: prepare t2 "go" agent None
             customized s1 prepared t2
-                agent s1: prompt t2 "go"
+                nothing
             c1 ! s1 session/mcpServerStopRequested {"id": "m"}
-                c1: 20 s1 by a session/mcpServerStopRequested {"id":"m"}
+                c1: 21 s1 by a session/mcpServerStopRequested {"id":"m"}
                 tools: stop m
             tools s1 stopped m
-                c1: 21 s1 session/mcpServerStateChanged {"state":{"kind":"stopped"},"id":"m"}
+                c1: 22 s1 session/mcpServerStateChanged {"state":{"kind":"stopped"},"id":"m"}
             c1 says t3 go
-                c1: 23 s1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"s1.chat"}
+                c1: 24 s1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"s1.chat"}
                 changes s1: mark before t3
                 customizations: prepare t3 "go" agent None
             c1 ! s1 session/mcpServerStartRequested {"id": "m"}
-                c1: 26 s1 by a session/mcpServerStartRequested {"id":"m"}
+                c1: 27 s1 by a session/mcpServerStartRequested {"id":"m"}
                 tools: start m for a Person
             tools s1 ready m
-                c1: 27 shown session/mcpServerStateChanged {"state":{"kind":"ready"},"id":"m"}
+                c1: 28 shown session/mcpServerStateChanged {"state":{"kind":"ready"},"id":"m"}
             customized s1 updated {"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}
                 nothing
             c1 ! s1 session/customizationToggled {"id": "m", "enablement": [{"kind": "session", "enabled": false}]}
-                c1: 28 s1 by a session/customizationToggled {"enablement":[{"kind":"session","enabled":false}],"id":"m"}
+                c1: 29 s1 by a session/customizationToggled {"enablement":[{"kind":"session","enabled":false}],"id":"m"}
+                c1: 30 s1 session/metaChanged {"_meta":{"agenthost.customizations":{"m":false}}}
                 customizations: off [m]
                 tools: stop m
-                c1: 29 s1 session/mcpServerStateChanged {"state":{"kind":"stopped"},"id":"m"}
+                c1: 31 s1 session/mcpServerStateChanged {"state":{"kind":"stopped"},"id":"m"}
             c1 ! s1 session/mcpServerStartRequested {"id": "m"}
-                c1: 30 rejected: the server is turned off
+                c1: 32 rejected: the server is turned off
             c1 ! s1 session/mcpServerStartRequested {"id": "p"}
-                c1: 31 rejected: there is no server `p`
+                c1: 33 rejected: there is no server `p`
             c1 ! s1 session/customizationToggled {"id": "m", "enablement": []}
-                c1: 32 s1 by a session/customizationToggled {"enablement":[],"id":"m"}
+                c1: 34 s1 by a session/customizationToggled {"enablement":[],"id":"m"}
+                c1: 35 s1 session/metaChanged {"_meta":{}}
                 customizations: off []
             customized s1 gone n
-                c1: 34 s1 session/customizationRemoved {"id":"n"}
+                c1: 37 s1 session/customizationRemoved {"id":"n"}
                 tools: stop n
             restart
                 nothing
             c2 subscribe s1
                 customizations: follow [file:///w] for shell
                 tools: tools of clients []
-                c2: snapshot of s1 at 35
+                c2: snapshot of s1 at 38
         "#]],
     );
 }

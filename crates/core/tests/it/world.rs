@@ -395,7 +395,7 @@ impl World {
             Effect::FindFiles(search) => self.searches.push_back(search.clone()),
             Effect::UseFiles(errand) => self.errands.push_back(errand.clone()),
             // What agents do with tokens is theirs.
-            Effect::Token { .. } => {}
+            Effect::Token { .. } | Effect::TokensOf { .. } => {}
             Effect::Watch(errand) => self.watches.push_back(errand.clone()),
             Effect::Changes(errand) => self.changes.push_back(errand.clone()),
             Effect::Later { input, .. } => match &**input {

@@ -70,6 +70,9 @@ pub(super) async fn forward(
         let reason = "the channel does not serve this method";
         return Err(RpcError::new(ErrorCode::MethodNotFound, reason));
     }
+    if let Some(wrong) = wrong_params(&asked.method, &asked.params) {
+        return Err(RpcError::new(ErrorCode::InvalidParams, wrong));
+    }
     let Some(cancel) = standing.forwards.begin(&asked.id) else {
         let reason = "too many requests wait for the server";
         return Err(RpcError::new(ErrorCode::InternalError, reason));
@@ -121,6 +124,22 @@ fn served(method: &str, capabilities: &ServerCapabilities) -> bool {
         }
         "logging/setLevel" => capabilities.logging.is_some(),
         _ => false,
+    }
+}
+
+/// What a request has that it can't have. Many servers would say that there is
+/// no such method.
+fn wrong_params(method: &str, params: &Object) -> Option<&'static str> {
+    let is_text = |key: &str| params.get(key).is_some_and(Json::is_string);
+    match method {
+        "tools/call" if !is_text("name") => Some("name: expected a string"),
+        "tools/call" => {
+            let arguments = params.get("arguments");
+            let wrong = arguments.is_some_and(|arguments| !arguments.is_object());
+            wrong.then_some("arguments: expected an object")
+        }
+        "resources/read" if !is_text("uri") => Some("uri: expected a string"),
+        _ => None,
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agenthost_core::Token;
+use super::tokens::Given;
 use agenthost_protocol::wire::Json;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -56,16 +56,16 @@ type Failure = StreamableHttpError<reqwest::Error>;
 
 /// The token that requests show, if there is one. It may change at any time.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Bearer(Arc<Mutex<Option<Token>>>);
+pub(super) struct Bearer(Arc<Mutex<Option<Given>>>);
 
 impl Bearer {
     /// Shows another token from now on.
-    pub(super) fn show(&self, token: Option<Token>) {
+    pub(super) fn show(&self, token: Option<Given>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = token;
     }
 
     /// The token that is shown.
-    pub(super) fn shown(&self) -> Option<Token> {
+    pub(super) fn shown(&self) -> Option<Given> {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -144,7 +144,7 @@ impl Http {
             request = request.header(HEADER_SESSION_ID, session.as_ref());
         }
         match token {
-            Some(token) => request.bearer_auth(token.reveal()),
+            Some(token) => request.bearer_auth(token.token.reveal()),
             None => request,
         }
     }

@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::allowed::{Allowed, names_of};
 use super::forwards::Forwards;
 use super::http::Bearer;
 use super::link::Link;
@@ -49,6 +50,8 @@ struct State {
     servers: BTreeMap<CustomizationId, Standing>,
     client_tools: Vec<ClientTool>,
     offer: Arc<Vec<Offered>>,
+    /// What the agents of chats may use, where that is not all.
+    allowed: BTreeMap<Uri, Allowed>,
     calls: BTreeMap<ToolTicket, oneshot::Sender<Box<ToolCallResult>>>,
 }
 
@@ -81,6 +84,8 @@ pub(super) struct Door {
 pub(super) struct Offered {
     /// What they call it.
     pub(super) name: String,
+    /// What a list of tools that may be used can call it.
+    pub(super) known_as: Vec<String>,
     /// What they get to know of it.
     pub(super) definition: Json,
     /// Who carries it out.
@@ -164,6 +169,22 @@ impl Room {
         self.settling.send_modify(|settling| {
             settling.told = settling.told.saturating_add(1);
         });
+    }
+
+    /// The agent of a chat may use what a list names; without one, all.
+    pub(super) fn allow(&self, chat: &Uri, tools: Option<Vec<String>>) {
+        let mut state = self.lock();
+        match tools {
+            Some(tools) => state.allowed.insert(chat.clone(), Allowed::these(tools)),
+            None => state.allowed.remove(chat),
+        };
+        self.changed(state);
+    }
+
+    /// What the agent of a chat may use.
+    pub(super) fn allowed(&self, chat: &Uri) -> Allowed {
+        let allowed = self.lock().allowed.get(chat).cloned();
+        allowed.unwrap_or_default()
     }
 
     /// All tools that agents can call.
@@ -269,6 +290,7 @@ fn offer(state: &State) -> Vec<Offered> {
         names.reserve(&tool.name);
         offer.push(Offered {
             name: tool.name.clone(),
+            known_as: vec![tool.name.clone(), tool.definition.name.clone()],
             definition: client_tool(tool),
             by: By::Client,
         });
@@ -287,6 +309,7 @@ fn offer(state: &State) -> Vec<Offered> {
                 ui: own.ui.clone(),
             };
             offer.push(Offered {
+                known_as: names_of(&name, &standing.name, &own.name),
                 name,
                 definition: Json::Object(definition),
                 by: By::Server(tool),

@@ -257,7 +257,7 @@ impl Runner {
                     }
                 }
                 _ = tokens.changed() => {
-                    if self.show_newest() == Newest::Gone {
+                    if self.show_ours() == Ours::Gone {
                         return Stuck::TokenLost;
                     }
                 }
@@ -275,13 +275,15 @@ impl Runner {
             _ => Shown::Token,
         };
         let needed = requirement(&self.shared.client, &door.url, challenge, shown).await;
-        let newest = self.shared.tokens.newest(&needed.resource.resource);
+        let session = &self.room.session;
+        let tokens = &self.shared.tokens;
+        let ours = tokens.of(session, &needed.resource.resource);
         let refused = self.shown;
         self.requirement = Some(needed);
-        match newest {
+        match ours {
             // There is one that it has not seen yet.
             Some(given) if given.number != refused => {
-                self.show_newest();
+                self.show_ours();
             }
             Some(_) | None => self.tell_and_wait().await,
         }
@@ -307,25 +309,27 @@ impl Runner {
         };
         self.teller().tell(wanted).await;
         let tokens = &self.shared.tokens;
-        tokens.later_than(&resource, self.shown).await;
-        self.show_newest();
+        tokens
+            .other_than(&self.room.session, &resource, self.shown)
+            .await;
+        self.show_ours();
     }
 
-    /// Shows the newest token from now on, if the server needs any.
-    fn show_newest(&mut self) -> Newest {
+    /// Shows the token that is the session's now, if the server needs any.
+    fn show_ours(&mut self) -> Ours {
         let (Some(needed), Some(door)) = (&self.requirement, &self.door) else {
-            return Newest::NotNeeded;
+            return Ours::NotNeeded;
         };
-        let newest = self.shared.tokens.newest(&needed.resource.resource);
-        match newest {
+        let tokens = &self.shared.tokens;
+        match tokens.of(&self.room.session, &needed.resource.resource) {
             Some(given) => {
                 self.shown = given.number;
-                door.bearer.show(Some(given.token));
-                Newest::Shown
+                door.bearer.show(Some(given));
+                Ours::Shown
             }
             None => {
                 door.bearer.show(None);
-                Newest::Gone
+                Ours::Gone
             }
         }
     }
@@ -333,7 +337,7 @@ impl Runner {
 
 /// What became of the token that a server needs.
 #[derive(Debug, PartialEq, Eq)]
-enum Newest {
+enum Ours {
     NotNeeded,
     Shown,
     Gone,

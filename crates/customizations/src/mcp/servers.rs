@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agenthost_core::tool_servers::{ToolErrand, ToolEvent, ToolTicket};
-use agenthost_core::{Token, TokenPlace};
+use agenthost_core::{Principal, Token, TokenPlace};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
@@ -163,6 +163,11 @@ impl ToolServers {
             ToolErrand::ClientTools { session, tools } => {
                 self.shared.room(&session).set_client_tools(tools);
             }
+            ToolErrand::Allow {
+                session,
+                chat,
+                tools,
+            } => self.shared.room(&session).allow(&chat, tools),
             ToolErrand::Answer { call, result } => {
                 let mut result = Some(result);
                 for room in self.shared.all_rooms() {
@@ -236,10 +241,15 @@ impl ToolServers {
     }
 
     /// Gives a token, or takes one back. Servers that wait for one go on; a
-    /// server that used it shows another one, or asks again. A session uses
-    /// the token of whoever gave one last.
+    /// server that used it shows another one, or asks again.
     pub fn token(&self, place: TokenPlace, token: Option<Token>) {
         self.shared.tokens.put(place, token);
+    }
+
+    /// Says whose tokens a session uses: that of the first who has one for a
+    /// resource (AUT-13).
+    pub fn tokens_of(&self, session: &Uri, principals: Vec<Principal>) {
+        self.shared.tokens.use_for(session, principals);
     }
 
     /// Ends all of it, and waits until nothing is left.

@@ -1,13 +1,15 @@
-//! Tokens that people gave, by what they are for. Only ever in memory.
+//! Tokens that people gave, by who gave them and what they are for. Only ever
+//! in memory.
 //!
-//! A server asks for one token, but several principals may have given one:
-//! the newest is used, for all sessions (AUT-13). When it is taken back, the
-//! one before it is, if there is one.
+//! A server asks for one token, but several principals may have given one. A
+//! session uses that of the first of its own who has one, and nobody else's
+//! (AUT-13). When it is taken back, it is the turn of the next.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use agenthost_core::{Principal, Token, TokenPlace};
+use agenthost_protocol::uri::Uri;
 use tokio::sync::watch;
 
 /// A token, and which one of all that were ever given it is.
@@ -28,9 +30,10 @@ pub(super) struct Tokens {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// The newest last.
-    given: BTreeMap<String, Vec<(Principal, Given)>>,
+    given: BTreeMap<TokenPlace, Given>,
     last: u64,
+    /// Whose tokens sessions use.
+    users: BTreeMap<Uri, Vec<Principal>>,
 }
 
 impl Tokens {
@@ -40,27 +43,37 @@ impl Tokens {
             let mut known = self.lock();
             known.last = known.last.saturating_add(1);
             let number = known.last;
-            let of_resource = known.given.entry(place.resource.clone()).or_default();
-            of_resource.retain(|(principal, _)| *principal != place.principal);
-            let given = token.map(|token| Given { token, number });
-            of_resource.extend(given.map(|given| (place.principal, given)));
-            if of_resource.is_empty() {
-                known.given.remove(&place.resource);
-            }
+            match token {
+                Some(token) => known.given.insert(place, Given { token, number }),
+                None => known.given.remove(&place),
+            };
         }
         self.changes.send_replace(());
     }
 
-    /// The token to use for a resource.
-    pub(super) fn newest(&self, resource: &str) -> Option<Given> {
-        let known = self.lock();
-        let (_, given) = known.given.get(resource)?.last()?;
-        Some(given.clone())
+    /// A session uses the tokens of these, the first of them first.
+    pub(super) fn use_for(&self, session: &Uri, principals: Vec<Principal>) {
+        {
+            let mut known = self.lock();
+            match principals.is_empty() {
+                true => known.users.remove(session),
+                false => known.users.insert(session.clone(), principals),
+            };
+        }
+        self.changes.send_replace(());
     }
 
-    /// The number of what was given last, whatever it is for.
-    pub(super) fn last(&self) -> u64 {
-        self.lock().last
+    /// The token that a session uses for a resource.
+    pub(super) fn of(&self, session: &Uri, resource: &str) -> Option<Given> {
+        let known = self.lock();
+        let principals = known.users.get(session)?;
+        principals.iter().find_map(|principal| {
+            let place = TokenPlace {
+                principal: principal.clone(),
+                resource: resource.to_owned(),
+            };
+            known.given.get(&place).cloned()
+        })
     }
 
     /// Hears of every change from now on.
@@ -68,12 +81,13 @@ impl Tokens {
         self.changes.subscribe()
     }
 
-    /// Waits for a token for a resource that was given later than some other.
-    pub(super) async fn later_than(&self, resource: &str, number: u64) -> Given {
+    /// Waits until a session uses another token for a resource than one that
+    /// did not help.
+    pub(super) async fn other_than(&self, session: &Uri, resource: &str, number: u64) -> Given {
         let mut changes = self.changes();
         loop {
-            match self.newest(resource) {
-                Some(given) if given.number > number => return given,
+            match self.of(session, resource) {
+                Some(given) if given.number != number => return given,
                 Some(_) | None => {}
             }
             if changes.changed().await.is_err() {
@@ -92,30 +106,49 @@ impl Tokens {
 mod tests {
     use super::*;
 
-    fn place(who: &str) -> TokenPlace {
+    fn who(name: &str) -> Principal {
+        Principal(name.to_owned())
+    }
+
+    fn place(name: &str) -> TokenPlace {
         TokenPlace {
-            principal: Principal(who.to_owned()),
+            principal: who(name),
             resource: "r".to_owned(),
         }
     }
 
+    /// AUT-13: a session uses the token of the first who has one, and that of
+    /// nobody else.
     #[tokio::test]
-    async fn the_newest_token_is_used() {
+    async fn a_session_uses_the_tokens_of_its_own() {
         let tokens = Tokens::default();
-        let newest = || tokens.newest("r").map(|one| one.token.reveal().to_owned());
+        let (ours, theirs) = (Uri::from("ahp-session:/1"), Uri::from("ahp-session:/2"));
+        let used = |session: &Uri| {
+            let given = tokens.of(session, "r");
+            given.map(|given| given.token.reveal().to_owned())
+        };
         let given = |text: &str| Some(Token::from(text.to_owned()));
-        assert_eq!(newest(), None);
         tokens.put(place("ann"), given("1"));
+        assert_eq!(used(&ours), None);
+        tokens.use_for(&ours, vec![who("bob"), who("ann")]);
+        tokens.use_for(&theirs, vec![who("cid")]);
+        assert_eq!(used(&ours).as_deref(), Some("1"));
         tokens.put(place("bob"), given("2"));
-        assert_eq!(newest().as_deref(), Some("2"));
-        tokens.put(place("bob"), None);
-        assert_eq!(newest().as_deref(), Some("1"));
-        let (later, ()) = tokio::join!(tokens.later_than("r", tokens.last()), async {
-            tokens.put(place("ann"), given("1"));
+        assert_eq!(used(&ours).as_deref(), Some("2"));
+        assert_eq!(used(&theirs), None);
+        // Another order is another token, though an older one.
+        let (other, ()) = tokio::join!(tokens.other_than(&ours, "r", 2), async {
+            tokens.use_for(&ours, vec![who("ann"), who("bob")]);
         });
-        assert_eq!(later.number, 4);
+        assert_eq!(other.number, 1);
         tokens.put(place("ann"), None);
-        assert_eq!(newest(), None);
-        assert!(!format!("{later:?}").contains('1'));
+        assert_eq!(used(&ours).as_deref(), Some("2"));
+        let (other, ()) = tokio::join!(tokens.other_than(&ours, "r", 2), async {
+            tokens.put(place("bob"), given("3"));
+        });
+        assert_eq!(other.number, 4);
+        tokens.use_for(&ours, Vec::new());
+        assert_eq!(used(&ours), None);
+        assert!(!format!("{other:?}").contains('3'));
     }
 }

@@ -1,6 +1,7 @@
 //! Servers of tools, as the host and agents see them.
 
 mod agent;
+mod allowed;
 mod client_tools;
 mod gateway;
 mod oauth;

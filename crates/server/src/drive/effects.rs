@@ -127,6 +127,15 @@ impl Driver {
                 }
                 self.agents.keep_token(place, token);
             }
+            Effect::TokensOf {
+                session,
+                principals,
+            } => {
+                if let Some(customizing) = &self.customizing {
+                    customizing.tokens_of(&session, principals.clone());
+                }
+                self.agents.use_tokens_of(session, principals);
+            }
             Effect::Discarded {
                 channel,
                 action,

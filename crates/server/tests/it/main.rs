@@ -24,4 +24,5 @@ mod seeds;
 mod slow;
 mod terminals;
 mod tool_servers;
+mod using_tools;
 mod ways;

@@ -18,7 +18,7 @@ fn the_server() {
 }
 
 /// A server that is a program.
-fn program(name: &str, how: &str) -> Declared {
+pub(crate) fn program(name: &str, how: &str) -> Declared {
     let (command, arguments) = acp_agent::command("tool_servers::the_server");
     Declared {
         name: name.to_owned(),
@@ -31,14 +31,14 @@ fn program(name: &str, how: &str) -> Declared {
     }
 }
 
-fn with(servers: Vec<Declared>) -> Settings {
+pub(crate) fn with(servers: Vec<Declared>) -> Settings {
     Settings {
         servers,
         ..Settings::default()
     }
 }
 
-fn state(peer: &Peer, name: &str) -> Value {
+pub(crate) fn state(peer: &Peer, name: &str) -> Value {
     let found = peer.customization(name);
     found.map_or(Value::Null, |found| found["state"]["kind"].clone())
 }

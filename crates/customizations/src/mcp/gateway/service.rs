@@ -96,8 +96,9 @@ impl Counter {
         let settled = self.room.settled(self.came.told);
         // What is there by then is what there is.
         drop(tokio::time::timeout_at(self.came.until, settled).await);
-        let offer = self.room.offer();
-        let tools: Vec<_> = offer.iter().map(|tool| &tool.definition).collect();
+        let (offer, allowed) = (self.room.offer(), self.room.allowed(&self.chat));
+        let tools = offer.iter().filter(|tool| allowed.includes(tool));
+        let tools: Vec<_> = tools.map(|tool| &tool.definition).collect();
         json!({ "tools": tools })
     }
 
@@ -112,6 +113,11 @@ impl Counter {
             let reason = "there is no tool of this name";
             return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, reason, None));
         };
+        if !self.room.allowed(&self.chat).includes(tool) {
+            return Ok(failure(
+                "the custom agent that answers here may not use this tool",
+            ));
+        }
         let Ok(_call) = self.room_for_calls.try_acquire() else {
             return Ok(failure("too many calls at once"));
         };
@@ -166,7 +172,10 @@ impl Counter {
         let Some(standing) = self.room.standing(&tool.server) else {
             return Ok(failure("the server of this tool does not run"));
         };
-        let known = self.shared.tokens.last();
+        // It may be another one when the server has answered.
+        let door = standing.door.as_ref();
+        let shown = door.and_then(|door| door.bearer.shown());
+        let refused = shown.map_or(0, |given| given.number);
         let (challenge, door) = match self.ask(&standing, tool, arguments.clone(), &context).await {
             Err(LinkError::Challenged(challenge)) => match standing.door {
                 Some(door) => (challenge, door),
@@ -174,7 +183,7 @@ impl Counter {
             },
             other => return told(other),
         };
-        let waiting = self.wait_for_token(tool, &challenge, &door, known);
+        let waiting = self.wait_for_token(tool, &challenge, &door, refused);
         let within = self.shared.config.token_within;
         let Ok(standing) = tokio::time::timeout(within, waiting).await else {
             return Ok(failure("the tool needs a token, and nobody gave one"));
@@ -227,7 +236,7 @@ impl Counter {
         tool: &ServerTool,
         challenge: &Challenge,
         door: &Door,
-        known: u64,
+        refused: u64,
     ) -> Standing {
         let shown = match door.bearer.shown() {
             Some(_) => Shown::Token,
@@ -241,10 +250,11 @@ impl Counter {
             requirement: Box::new(needed),
         };
         self.shared.tell(&self.room.session, needs).await;
-        let given = self.shared.tokens.later_than(&resource, known).await;
+        let (tokens, session) = (&self.shared.tokens, &self.room.session);
+        let given = tokens.other_than(session, &resource, refused).await;
         let standing = self.room.stands(&tool.server).await;
         if let Some(door) = &standing.door {
-            door.bearer.show(Some(given.token));
+            door.bearer.show(Some(given));
         }
         standing
     }
@@ -273,8 +283,15 @@ impl Service<RoleServer> for Counter {
             ClientRequest::ListToolsRequest(_) => self.list().await,
             ClientRequest::CallToolRequest(call) => self.call(call.params, context).await?,
             other => {
-                let method = other.method().to_owned();
-                return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
+                let method = other.method();
+                // One that is served, but with something else than it takes.
+                let code = match method {
+                    "initialize" | "ping" | "tools/list" | "tools/call" => {
+                        ErrorCode::INVALID_PARAMS
+                    }
+                    _ => ErrorCode::METHOD_NOT_FOUND,
+                };
+                return Err(ErrorData::new(code, method.to_owned(), None));
             }
         };
         Ok(ServerResult::CustomResult(CustomResult(result)))

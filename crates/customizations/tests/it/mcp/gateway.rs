@@ -80,6 +80,13 @@ async fn an_unknown_tool_or_method_is_an_error() {
     assert_eq!(agent.tools().await, Vec::<String>::new());
     let unknown = agent.call("nothing", json!({})).await;
     assert_eq!(unknown["error"]["code"], -32602);
+    for wrong in [
+        json!({"arguments": {}}),
+        json!({"name": "nothing", "arguments": "text"}),
+    ] {
+        let refused = agent.ask("tools/call", wrong).await;
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    }
     let method = agent.ask("prompts/list", json!({})).await;
     assert_eq!(method["error"]["code"], -32601);
     assert_eq!(agent.ask("ping", json!({})).await["result"], json!({}));

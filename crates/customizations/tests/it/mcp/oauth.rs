@@ -9,7 +9,7 @@ use agenthost_testkit::mcp_server::{HttpServer, Protection};
 use serde_json::json;
 
 use super::agent::Agent;
-use super::stage::{Stage, chat, web};
+use super::stage::{Stage, chat, session, web, who};
 
 async fn protected() -> HttpServer {
     HttpServer::start(Protection {
@@ -63,6 +63,34 @@ async fn a_server_says_what_it_needs_a_token_for_and_goes_on_with_it() {
     stage.ready().await;
     // It is known for other servers of the same resource, and after a restart.
     stage.start("again", web(&server.url()));
+    stage.ready().await;
+    stage.end().await;
+}
+
+/// AUT-13: a token serves the sessions of who gave it, and no others.
+#[tokio::test]
+async fn a_session_shows_the_tokens_of_its_own() {
+    let server = protected().await;
+    let mut stage = Stage::new();
+    stage.start("w", web(&server.url()));
+    stage.auth_required().await;
+    // Bob has a good one, but it is Ann's session.
+    stage.token_of("bob", &server.url(), Some("wide"));
+    stage.token(&server.url(), Some("bad"));
+    let needed = stage.auth_required().await;
+    assert_eq!(needed.reason, McpAuthReason::Expired);
+    // It is Bob's turn.
+    let both = vec![who("bob"), who("ann")];
+    stage.servers.tokens_of(&session(), both);
+    stage.ready().await;
+    let mut agent = Agent::come(&stage, &chat()).await;
+    let called = agent.call("web_needs_scope", json!({})).await;
+    assert_eq!(called["result"]["isError"], false, "{called}");
+    // He has nothing to do with it any more.
+    stage.token(&server.url(), None);
+    stage.servers.tokens_of(&session(), vec![who("ann")]);
+    stage.auth_required().await;
+    stage.token(&server.url(), Some("good"));
     stage.ready().await;
     stage.end().await;
 }

@@ -104,6 +104,16 @@ async fn nothing_else_is_served() {
         let refused = asked(&mut stage, method, &json!({})).await.unwrap_err();
         assert_eq!(refused.code, ErrorCode::MethodNotFound, "{method}");
     }
+    // What is served has to be asked for as it should be.
+    for (method, params) in [
+        ("tools/call", json!({"arguments": {}})),
+        ("tools/call", json!({"name": 1})),
+        ("tools/call", json!({"name": "echo", "arguments": "hi"})),
+        ("resources/read", json!({"uri": []})),
+    ] {
+        let refused = asked(&mut stage, method, &params).await.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::InvalidParams, "{params}");
+    }
     stage.stop_server("a");
     stage.stopped().await;
     let refused = asked(&mut stage, "tools/list", &json!({})).await;

@@ -36,6 +36,10 @@ pub(crate) fn chat() -> Uri {
     Uri::new("ahp-chat:/c1")
 }
 
+pub(crate) fn who(name: &str) -> Principal {
+    Principal(name.to_owned())
+}
+
 pub(crate) fn id(text: &str) -> CustomizationId {
     CustomizationId::new(text)
 }
@@ -100,8 +104,10 @@ impl Stage {
             ..config
         };
         let (sender, events) = mpsc::channel(64);
+        let servers = ToolServers::new(config, sender).unwrap();
+        servers.tokens_of(&session(), vec![who("ann")]);
         Stage {
-            servers: ToolServers::new(config, sender).unwrap(),
+            servers,
             events,
             other: Vec::new(),
             notes,
@@ -124,8 +130,12 @@ impl Stage {
     }
 
     pub(crate) fn token(&self, resource: &str, token: Option<&str>) {
+        self.token_of("ann", resource, token);
+    }
+
+    pub(crate) fn token_of(&self, name: &str, resource: &str, token: Option<&str>) {
         let place = TokenPlace {
-            principal: Principal("ann".to_owned()),
+            principal: who(name),
             resource: resource.to_owned(),
         };
         let token = token.map(|token| Token::from(token.to_owned()));

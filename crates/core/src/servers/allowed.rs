@@ -1,0 +1,37 @@
+//! What the agent of a chat may use while a custom agent answers there.
+//!
+//! The agent's own tools are its own. What the host offers it is filtered where
+//! it is offered, so a custom agent that may not use a tool can't (CUS-18).
+
+use agenthost_protocol::uri::Uri;
+
+use crate::effect::{Effect, Effects};
+use crate::host::Host;
+use crate::tool_servers::ToolErrand;
+
+impl Host {
+    /// A turn is about to begin that is to use these tools; without a list,
+    /// all. Nothing is said if that is as it was.
+    pub(crate) fn allow_tools(
+        &mut self,
+        session: &Uri,
+        chat: &Uri,
+        tools: Option<Vec<String>>,
+        out: &mut Effects,
+    ) {
+        let Some(known) = self.customizing.get_mut(session) else {
+            return;
+        };
+        let before = match &tools {
+            Some(tools) => known.allowed.insert(chat.clone(), tools.clone()),
+            None => known.allowed.remove(chat),
+        };
+        if before != tools {
+            out.push(Effect::Tools(Box::new(ToolErrand::Allow {
+                session: session.clone(),
+                chat: chat.clone(),
+                tools,
+            })));
+        }
+    }
+}
