@@ -18,7 +18,7 @@ use super::clients::ClientPackage;
 use super::outbox::Outbox;
 use super::preparing::Done as PreparingDone;
 use super::shelf::Shelf;
-use super::tools::{AT_ONCE, Checked, Remarked, ToolHooks};
+use super::tools::{Checked, Remarked, ToolHooks};
 use super::{Events, Message, Shared};
 use crate::mirror;
 use crate::parse::Parsed;
@@ -54,8 +54,6 @@ pub(super) struct Task {
     pub(super) watching: Arc<Watching>,
     /// Lets a few containers be read at a time.
     pub(super) readers: Arc<Semaphore>,
-    /// Lets hooks hear of a few tools at a time.
-    pub(super) hearers: Arc<Semaphore>,
 }
 
 /// Which package of which client.
@@ -144,7 +142,6 @@ impl Task {
             work,
             watching: Arc::new(watching),
             readers: Arc::new(Semaphore::new(READERS)),
-            hearers: Arc::new(Semaphore::new(AT_ONCE)),
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use agenthost_core::customizing::CustomizationEvent;
 use agenthost_core::tool_use::{CheckTicket, ToolMoment, ToolUse};
 use agenthost_protocol::uri::Uri;
+use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
 use super::preparing::directory_of;
@@ -13,8 +14,8 @@ use super::task::{Done as TaskDone, Task};
 use crate::hooks::{OUTPUT, Occasion, ReadyHook, moment_of, run};
 use crate::turns::View;
 
-/// How many uses of tools hooks hear of at a time, over all sessions.
-pub(super) const AT_ONCE: usize = 4;
+/// How many uses of tools the hooks of a session hear of at a time.
+const AT_ONCE: usize = 4;
 
 /// Most uses of tools of a session that hooks have still to hear of. What comes
 /// when there are more, they do not hear of.
@@ -25,7 +26,6 @@ const WAITING: usize = 64;
 const CHATS: usize = 64;
 
 /// What the hooks of a session have to do with tools.
-#[derive(Default)]
 pub(super) struct ToolHooks {
     /// When they are run, as it was last told.
     moments: BTreeSet<ToolMoment>,
@@ -33,8 +33,22 @@ pub(super) struct ToolHooks {
     checking: BTreeMap<CheckTicket, AbortHandle>,
     /// Uses that they hear of; some are over.
     hearing: Vec<AbortHandle>,
+    /// Lets them hear of a few at a time.
+    places: Arc<Semaphore>,
     /// What they want the agent to know with the next message, by chat.
     remarks: BTreeMap<Uri, String>,
+}
+
+impl Default for ToolHooks {
+    fn default() -> Self {
+        ToolHooks {
+            moments: BTreeSet::new(),
+            checking: BTreeMap::new(),
+            hearing: Vec::new(),
+            places: Arc::new(Semaphore::new(AT_ONCE)),
+            remarks: BTreeMap::new(),
+        }
+    }
 }
 
 /// Hooks have looked at a tool that is about to be used.
@@ -151,11 +165,11 @@ impl Task {
             tracing::warn!(session = %tool.session, "hooks do not hear of a tool: too many wait");
             return;
         }
+        let places = Arc::clone(&known.tools.places);
         let around = self.surroundings();
-        let places = Arc::clone(&self.hearers);
         let (session, chat) = (tool.session.clone(), tool.chat.clone());
         let handle = self.work.spawn(async move {
-            // The places are there for as long as the task is.
+            // The places are never closed.
             let place = places.acquire_owned().await;
             let outcome = run(&hooks, &occasion, &around).await;
             drop(place);

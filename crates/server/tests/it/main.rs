@@ -21,5 +21,6 @@ mod room;
 mod scripted;
 mod slow;
 mod terminals;
+mod tool_hooks;
 mod tool_servers;
 mod ways;

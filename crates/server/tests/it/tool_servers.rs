@@ -18,7 +18,7 @@ fn the_server() {
 }
 
 /// A server that is a program.
-fn program(name: &str, how: &str) -> Declared {
+pub(crate) fn program(name: &str, how: &str) -> Declared {
     let (command, arguments) = acp_agent::command("tool_servers::the_server");
     Declared {
         name: name.to_owned(),
