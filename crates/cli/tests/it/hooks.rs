@@ -8,7 +8,7 @@ use agenthost_client::Client;
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{CancellationReason, ResponsePart, ToolCall};
-use agenthost_protocol::session::CreateSessionParams;
+use agenthost_protocol::session::{CreateSessionParams, SessionLifecycle};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
 use agenthost_testkit::acp_agent;
@@ -61,6 +61,13 @@ fn runs(process: u32) -> bool {
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
+fn is_ready(client: &Client, session: &Uri) -> bool {
+    match client.confirmed(session) {
+        Some(ChannelState::Session(state)) => state.lifecycle == SessionLifecycle::Ready,
+        _ => false,
+    }
+}
+
 async fn begin_turn(client: &mut Client, work: &Path) {
     let session = Uri::from("ahp-session:/s");
     let folder = format!("file://{}", work.display());
@@ -68,6 +75,14 @@ async fn begin_turn(client: &mut Client, work: &Path) {
         json!({"channel": session, "provider": "scripted", "workingDirectories": [folder]});
     let create: CreateSessionParams = wire::from_str(&create.to_string()).unwrap();
     client.request(create).await.unwrap();
+    client.subscribe(&session).await.unwrap();
+    let ready = async {
+        while !is_ready(client, &session) {
+            client.next().await.unwrap();
+        }
+    };
+    let ready = tokio::time::timeout(DEADLINE, ready).await;
+    ready.unwrap();
     let chat = Uri::from(CHAT);
     client.subscribe(&chat).await.unwrap();
     let call = json!({"toolCallId": "k", "title": "Bash", "rawInput": {"command": "ls"}});
