@@ -56,7 +56,7 @@ impl Host {
             | AgentEvent::Adopted { chat, .. }
             | AgentEvent::WorkerClosed { chat }
                 if self.owner(&chat) != Some(session) => {}
-            AgentEvent::Chat { chat, action } => self.agent_action(env, &chat, *action, out),
+            AgentEvent::Chat { chat, action } => self.agent_acts(env, &chat, *action, out),
             AgentEvent::Steered { chat, id } => {
                 let waiting = self
                     .chat(&chat)

@@ -68,7 +68,7 @@ pub(crate) fn client_tools(session: &SessionState) -> Vec<ClientTool> {
 
 /// Letters that models take in a name, and not too many of them: one name that
 /// they do not take costs all tools of a request.
-fn plain(name: &str, longest: usize) -> String {
+pub(crate) fn plain(name: &str, longest: usize) -> String {
     let letter = |c: char| {
         if c.is_ascii_alphanumeric() || c == '-' {
             c
@@ -199,13 +199,15 @@ impl Host {
         }
     }
 
-    /// Gives the agent what a client brought, once it may be used.
+    /// A call is over: gives the agent what a client brought, once it may be
+    /// used.
     pub(crate) fn hand_over_result(
         &mut self,
         chat: &Uri,
         target: &ToolCallTarget,
         out: &mut Effects,
     ) {
+        self.tool_used(chat, target, out);
         let Some(ToolCall::Completed(call)) = self.call(chat, target) else {
             return;
         };
@@ -225,7 +227,7 @@ impl Host {
     }
 
     /// A call of the running turn.
-    fn call(&self, chat: &Uri, target: &ToolCallTarget) -> Option<&ToolCall> {
+    pub(crate) fn call(&self, chat: &Uri, target: &ToolCallTarget) -> Option<&ToolCall> {
         let turn = self.chat(chat)?.active_turn.as_ref()?;
         let call = turn.response_parts.call(target.tool_call_id.as_str());
         call.filter(|_| turn.id == target.turn_id)

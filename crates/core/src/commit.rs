@@ -190,6 +190,7 @@ impl Host {
         if let Some(session) = &removed.session {
             self.allow_tools(session, channel, None, out);
         }
+        self.drop_checks_of_chat(channel, out);
         for connection in removed.subscribers.keys() {
             if let Some(connection) = self.clients.connections.get_mut(connection) {
                 connection.subscriptions.remove(channel);

@@ -27,6 +27,7 @@ use crate::env::Env;
 use crate::host::Host;
 use crate::servers::Failure;
 use crate::tool_servers::ServerTool;
+use crate::tool_use::ToolMoment;
 
 pub(crate) use decisions::{DECISIONS, check_decisions, sort_decisions};
 pub(crate) use turns::Preparing;
@@ -42,6 +43,8 @@ pub(crate) struct Customizing {
     pub(crate) commands: Vec<SlashCommand>,
     /// The tools of servers that run.
     pub(crate) server_tools: Vec<ServerTool>,
+    /// When its hooks of tools are run.
+    pub(crate) tool_hooks: BTreeSet<ToolMoment>,
     /// Servers whose state is of this run of the host.
     pub(crate) servers: BTreeSet<CustomizationId>,
     /// Whether what there is was found in this run of the host.
@@ -119,6 +122,7 @@ impl Host {
     pub(crate) fn unfollow(&mut self, session: &Uri, out: &mut Effects) {
         if self.customizing.remove(session).is_some() {
             let session = session.clone();
+            self.drop_checks_of_session(&session, out);
             self.end_servers(&session, out);
             out.push(Effect::Customize(Box::new(CustomizationErrand::Forget {
                 session,
@@ -135,7 +139,10 @@ impl Host {
         out: &mut Effects,
     ) {
         // A chat may belong to another session by now.
-        let answers = matches!(event, CustomizationEvent::Prepared { .. });
+        let answers = matches!(
+            event,
+            CustomizationEvent::Prepared { .. } | CustomizationEvent::ToolChecked { .. }
+        );
         if !answers && !self.customizing.contains_key(session) {
             return;
         }
@@ -165,6 +172,12 @@ impl Host {
                 turn,
                 outcome,
             } => self.prepared(env, &chat, &turn, *outcome, out),
+            CustomizationEvent::ToolHooks { moments } => {
+                self.learn_tool_hooks(session, moments, out);
+            }
+            CustomizationEvent::ToolChecked { ticket, verdict } => {
+                self.tool_checked(env, ticket, verdict, out);
+            }
         }
     }
 

@@ -13,6 +13,7 @@ use agenthost_protocol::session::{ClientPluginCustomization, Customization};
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::SlashCommand;
+use crate::tool_use::{CheckTicket, ToolMoment, ToolUse};
 
 /// What the host wants to know about customizations.
 #[derive(Debug, Clone)]
@@ -71,6 +72,22 @@ pub enum CustomizationErrand {
         /// The turn.
         turn: TurnId,
     },
+    /// A tool is about to be used: find out whether hooks are against it.
+    CheckTool {
+        /// What the answer has to name.
+        ticket: CheckTicket,
+        /// The tool, and what it is used with.
+        tool: Box<ToolUse>,
+    },
+    /// Nobody wants to know that any more.
+    DropCheck {
+        /// The session.
+        session: Uri,
+        /// What was asked.
+        ticket: CheckTicket,
+    },
+    /// A tool was used. Nothing waits for what hooks have to say to that.
+    ToolUsed(Box<ToolUse>),
 }
 
 /// A plugin that a client brought.
@@ -169,6 +186,19 @@ pub enum CustomizationEvent {
         turn: TurnId,
         /// What it needs; why it must not begin, in words.
         outcome: Box<Result<Prepared, String>>,
+    },
+    /// When hooks of tools that may run are to be run: all of it. Told before
+    /// the first turn begins, and again when it is something else.
+    ToolHooks {
+        /// The moments.
+        moments: BTreeSet<ToolMoment>,
+    },
+    /// Hooks have looked at a tool that is about to be used.
+    ToolChecked {
+        /// What was asked.
+        ticket: CheckTicket,
+        /// Why it must not be used, in words, if it must not.
+        verdict: Result<(), String>,
     },
 }
 

@@ -27,6 +27,7 @@ use crate::questions::Questions;
 use crate::readings::{Reading, Senders};
 use crate::servers::ToolCalls;
 use crate::terminal_turns::Run;
+use crate::tool_checks::ToolChecks;
 use crate::whose_tokens::TokenBook;
 
 /// What the host is told when it starts.
@@ -116,6 +117,7 @@ pub struct Host {
     /// What is known of the customizations of sessions that are followed.
     pub(crate) customizing: BTreeMap<Uri, Customizing>,
     pub(crate) tool_calls: ToolCalls,
+    pub(crate) tool_checks: ToolChecks,
     /// Code that may run, as it was last told.
     pub(crate) trusted_told: BTreeSet<String>,
 }
@@ -182,6 +184,7 @@ impl Host {
             tokens: TokenBook::default(),
             customizing: BTreeMap::new(),
             tool_calls: ToolCalls::default(),
+            tool_checks: ToolChecks::default(),
             trusted_told: BTreeSet::new(),
         };
         for stored in remembered.channels {

@@ -171,6 +171,9 @@ impl Host {
                 let message = "The client declined to run it".to_owned();
                 self.fail_call(env, chat, confirmed.target.clone(), message, out);
             }
+            // The agent has asked something else by now, and hooks look at it.
+            ChatAction::ToolCallConfirmed(confirmed)
+                if confirmed.approved && self.waits_for_hooks(chat, &confirmed.target) => {}
             ChatAction::ToolCallConfirmed(confirmed) => {
                 let decision = if confirmed.approved {
                     Decision::Approved {

@@ -29,6 +29,7 @@ use crate::customizations::{all_of, is_stopped, server, servers};
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
+use crate::tool_checks::pass;
 use crate::tool_servers::{ServerTool, StartedBy, ToolErrand, ToolEvent};
 
 /// Most tools of the servers of a session.
@@ -44,8 +45,13 @@ impl Host {
         out: &mut Effects,
     ) {
         if !self.customizing.contains_key(session) {
-            if let ToolEvent::Called { call, .. } = event {
-                refuse(call, "The session is over", out);
+            match event {
+                ToolEvent::Called { call, .. } => refuse(call, "The session is over", out),
+                ToolEvent::Calling { call, .. } => {
+                    let reason = "The session is over".to_owned();
+                    pass(session, call, Err(reason), out);
+                }
+                _ => {}
             }
             return;
         }
@@ -87,7 +93,16 @@ impl Host {
                 };
                 self.tool_called(env, call, called, out);
             }
-            ToolEvent::Abandoned { call } => self.tool_abandoned(env, call, out),
+            ToolEvent::Calling {
+                chat,
+                call,
+                tool,
+                input,
+            } => self.check_call(session, &chat, call, &tool, &input, out),
+            ToolEvent::Abandoned { call } => {
+                self.check_abandoned(call, out);
+                self.tool_abandoned(env, call, out);
+            }
             ToolEvent::CallNeedsToken {
                 chat,
                 tool,

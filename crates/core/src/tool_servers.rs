@@ -64,6 +64,23 @@ pub enum ToolErrand {
         /// What came of it.
         result: Box<ToolCallResult>,
     },
+    /// Who has to agree before agents call tools of a session. At first, nobody
+    /// has.
+    Guard {
+        /// The session.
+        session: Uri,
+        /// Who.
+        guard: ToolGuard,
+    },
+    /// Whether a call that waits may go on.
+    Pass {
+        /// The session.
+        session: Uri,
+        /// The call.
+        call: ToolTicket,
+        /// Why not, in words, if it may not.
+        verdict: Result<(), String>,
+    },
     /// A client has something to say to a server.
     Forward(Box<Forwarded>),
     /// A client has something to say to a server that needs no answer.
@@ -77,6 +94,15 @@ pub enum ToolErrand {
         /// With what; without the channel.
         params: Object,
     },
+}
+
+/// Who has to agree before a tool is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolGuard {
+    /// Hooks: each call waits for a word of the host.
+    Hooks,
+    /// Nobody: calls are made at once.
+    Nobody,
 }
 
 /// Who wants a server started.
@@ -186,6 +212,18 @@ pub enum ToolEvent {
         /// With what, as JSON.
         input: String,
     },
+    /// The agent is about to call a tool of a server or a client, and somebody
+    /// has to agree first.
+    Calling {
+        /// The chat that it does it for.
+        chat: Uri,
+        /// What the answer has to name.
+        call: ToolTicket,
+        /// The tool, as the agent calls it.
+        tool: String,
+        /// With what, as JSON.
+        input: String,
+    },
     /// The agent does not wait for a call any more.
     Abandoned {
         /// The call.
@@ -238,6 +276,7 @@ impl std::fmt::Debug for ToolEvent {
             ToolEvent::Stopped { .. } => "Stopped",
             ToolEvent::Tools { .. } => "Tools",
             ToolEvent::Called { .. } => "Called",
+            ToolEvent::Calling { .. } => "Calling",
             ToolEvent::Abandoned { .. } => "Abandoned",
             ToolEvent::CallNeedsToken { .. } => "CallNeedsToken",
             ToolEvent::CallHasToken { .. } => "CallHasToken",

@@ -11,6 +11,7 @@ mod publish;
 mod sharing;
 mod shelf;
 mod task;
+mod tools;
 mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,12 +99,23 @@ impl Customizations {
     ///
     /// Has to be called inside of a runtime.
     pub fn new(settings: Settings, data: PathBuf, events: Events) -> Self {
+        Self::start(settings, data, None, events)
+    }
+
+    /// The same, with a folder where it is noted that hooks run: so the next
+    /// host can end those that a killed one left.
+    pub fn with_notes(settings: Settings, data: PathBuf, notes: PathBuf, events: Events) -> Self {
+        Self::start(settings, data, Some(notes), events)
+    }
+
+    fn start(settings: Settings, data: PathBuf, notes: Option<PathBuf>, events: Events) -> Self {
         let (messages, inbox) = mpsc::channel(WAITING);
         let shared = Arc::new(Shared::default());
         let stop = CancellationToken::new();
         let task = task::Task::new(task::Start {
             settings,
             data,
+            notes,
             messages: messages.downgrade(),
             shared: shared.clone(),
         });

@@ -1,28 +1,41 @@
 //! Running hooks.
 //!
 //! A hook is code: it is run only if its container is trusted, in a process
-//! group of its own that ends when its time is up or nobody waits any more.
-//! Neither what it is told nor what it says is ever logged.
+//! group of its own that ends when its time is up or nobody waits any more. If
+//! the host is killed, the next one ends it. Neither what it is told nor what it
+//! says is ever logged.
+
+mod answer;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use agenthost_workspace::{RUN_VARIABLE, RunMark};
+use agenthost_core::tool_use::{ToolMoment, ToolUse};
+use agenthost_workspace::{RUN_VARIABLE, RunMark, RunningNote};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
+use crate::matcher;
 use crate::parse::{Hook, HookEvent};
+use answer::Said;
 
 /// Most bytes of what a hook says that are kept.
-const OUTPUT: usize = 64 * 1024;
+pub(crate) const OUTPUT: usize = 64 * 1024;
 
-/// The exit code that says no.
-const REFUSED: i32 = 2;
+/// What all hooks have around them.
+#[derive(Debug, Clone)]
+pub(crate) struct Surroundings {
+    /// What they find in their environment.
+    pub(crate) environment: BTreeMap<String, String>,
+    /// Where it is noted that they run.
+    pub(crate) notes: Option<PathBuf>,
+}
 
 /// A hook with what it needs.
 #[derive(Debug, Clone)]
@@ -38,8 +51,8 @@ pub(crate) struct ReadyHook {
 #[derive(Clone)]
 pub(crate) struct Occasion {
     pub(crate) event: HookEvent,
-    /// What its matcher is compared with.
-    pub(crate) subject: &'static str,
+    /// What matchers are compared with; nothing, if all are meant.
+    pub(crate) subjects: Vec<String>,
     pub(crate) told: Value,
 }
 
@@ -77,6 +90,21 @@ impl Occasion {
         Occasion::new(HookEvent::SessionEnd, "other", session, directory, more)
     }
 
+    /// A tool is used.
+    pub(crate) fn tool(tool: &ToolUse, directory: &Path) -> Self {
+        let event = event_of(tool.moment);
+        let mut more = json!({
+            "tool_name": tool.names.first(),
+            "tool_input": tool.input,
+        });
+        if let (Some(response), Value::Object(more)) = (&tool.response, &mut more) {
+            more.insert("tool_response".to_owned(), response.clone());
+        }
+        let mut occasion = Occasion::new(event, "", tool.session.as_str(), directory, more);
+        occasion.subjects.clone_from(&tool.names);
+        occasion
+    }
+
     fn new(
         event: HookEvent,
         subject: &'static str,
@@ -89,6 +117,9 @@ impl Occasion {
             HookEvent::UserPromptSubmit => "UserPromptSubmit",
             HookEvent::Stop => "Stop",
             HookEvent::SessionEnd => "SessionEnd",
+            HookEvent::PreToolUse => "PreToolUse",
+            HookEvent::PostToolUse => "PostToolUse",
+            HookEvent::PostToolUseFailure => "PostToolUseFailure",
             HookEvent::Elsewhere => "",
         };
         let mut told = json!({
@@ -99,18 +130,42 @@ impl Occasion {
         if let (Value::Object(told), Value::Object(more)) = (&mut told, more) {
             told.extend(more);
         }
+        let subject = Some(subject).filter(|subject| !subject.is_empty());
         Occasion {
             event,
-            subject,
+            subjects: subject.map(str::to_owned).into_iter().collect(),
             told,
         }
     }
 
-    fn concerns(&self, hook: &Hook) -> bool {
-        let matches = hook.matcher.as_deref().is_none_or(|matcher| {
-            self.subject.is_empty() || matcher.split('|').any(|one| one.trim() == self.subject)
-        });
-        hook.event == self.event && matches
+    /// Whether a hook is for it.
+    pub(crate) fn concerns(&self, hook: &Hook) -> bool {
+        let matches =
+            |matcher| self.subjects.is_empty() || matcher::matches(matcher, &self.subjects);
+        hook.event == self.event && hook.matcher.as_deref().is_none_or(matches)
+    }
+}
+
+/// The event of hooks that are run at a moment.
+pub(crate) fn event_of(moment: ToolMoment) -> HookEvent {
+    match moment {
+        ToolMoment::Before => HookEvent::PreToolUse,
+        ToolMoment::After => HookEvent::PostToolUse,
+        ToolMoment::Failed => HookEvent::PostToolUseFailure,
+    }
+}
+
+/// The moment that hooks of an event are for, if they are about tools.
+pub(crate) fn moment_of(event: HookEvent) -> Option<ToolMoment> {
+    match event {
+        HookEvent::PreToolUse => Some(ToolMoment::Before),
+        HookEvent::PostToolUse => Some(ToolMoment::After),
+        HookEvent::PostToolUseFailure => Some(ToolMoment::Failed),
+        HookEvent::SessionStart
+        | HookEvent::UserPromptSubmit
+        | HookEvent::Stop
+        | HookEvent::SessionEnd
+        | HookEvent::Elsewhere => None,
     }
 }
 
@@ -118,14 +173,14 @@ impl Occasion {
 pub(crate) async fn run(
     hooks: &[ReadyHook],
     occasion: &Occasion,
-    environment: &BTreeMap<String, String>,
+    around: &Surroundings,
 ) -> Outcome {
     let mut all = Outcome::default();
     for hook in hooks {
         if !occasion.concerns(&hook.hook) {
             continue;
         }
-        let said = one(hook, occasion, environment).await;
+        let said = one(hook, occasion, around).await;
         let outcome = said.outcome(occasion.event);
         if !outcome.context.is_empty() {
             if !all.context.is_empty() {
@@ -141,68 +196,7 @@ pub(crate) async fn run(
     all
 }
 
-/// What a hook said.
-struct Said {
-    code: Option<i32>,
-    output: String,
-    complaint: String,
-}
-
-impl Said {
-    fn nothing() -> Self {
-        Said {
-            code: None,
-            output: String::new(),
-            complaint: String::new(),
-        }
-    }
-
-    fn outcome(&self, event: HookEvent) -> Outcome {
-        let can_refuse = event == HookEvent::UserPromptSubmit;
-        if self.code == Some(REFUSED) && can_refuse {
-            let why = match self.complaint.trim() {
-                "" => "a hook refused it",
-                why => why,
-            };
-            return Outcome {
-                context: String::new(),
-                refusal: Some(why.to_owned()),
-            };
-        }
-        if self.code != Some(0) {
-            return Outcome::default();
-        }
-        let output = self.output.trim();
-        let Ok(Value::Object(answer)) = serde_json::from_str::<Value>(output) else {
-            return Outcome {
-                context: output.to_owned(),
-                refusal: None,
-            };
-        };
-        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-        let blocks = text(answer.get("decision")).as_deref() == Some("block");
-        let stops = answer.get("continue") == Some(&Value::Bool(false));
-        if can_refuse && (blocks || stops) {
-            let why = text(answer.get("reason")).or_else(|| text(answer.get("stopReason")));
-            return Outcome {
-                context: String::new(),
-                refusal: Some(why.unwrap_or_else(|| "a hook refused it".to_owned())),
-            };
-        }
-        let specific = answer.get("hookSpecificOutput");
-        let context = specific.and_then(|specific| specific.get("additionalContext"));
-        Outcome {
-            context: text(context).unwrap_or_default(),
-            refusal: None,
-        }
-    }
-}
-
-async fn one(
-    ready: &ReadyHook,
-    occasion: &Occasion,
-    environment: &BTreeMap<String, String>,
-) -> Said {
+async fn one(ready: &ReadyHook, occasion: &Occasion, around: &Surroundings) -> Said {
     // Shells know names without `env:` in front.
     let command = ready.hook.command.replace("${env:", "${");
     let mark = RunMark::unique();
@@ -210,7 +204,7 @@ async fn one(
         .arg("-c")
         .arg(command)
         .env_clear()
-        .envs(environment)
+        .envs(&around.environment)
         .envs(ready.environment.iter().map(|(name, value)| (name, value)))
         .env(RUN_VARIABLE, mark.as_str())
         .current_dir(&ready.directory)
@@ -227,7 +221,11 @@ async fn one(
             return Said::nothing();
         }
     };
-    let group = child.id().map(|id| Group(id, mark));
+    let group = child.id().map(|process| Group {
+        note: note(around, process, &mark),
+        process,
+        mark,
+    });
     let told = occasion.told.to_string();
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let tell = async move {
@@ -274,15 +272,34 @@ async fn gather(pipe: Option<impl AsyncRead + Unpin>) -> String {
     String::from_utf8_lossy(&kept).into_owned()
 }
 
+/// Notes that a hook runs, so that the next host ends it if this one can't.
+fn note(around: &Surroundings, process: u32, mark: &RunMark) -> Option<RunningNote> {
+    match RunningNote::write(around.notes.as_deref()?, process, Some(mark)) {
+        Ok(note) => Some(note),
+        // It has ended already.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => {
+            tracing::warn!(%error, "it could not be noted that a hook runs");
+            None
+        }
+    }
+}
+
 /// Everything that a hook started ends with it, wherever it went.
-struct Group(u32, RunMark);
+struct Group {
+    process: u32,
+    mark: RunMark,
+    /// Gone when nothing of it is left.
+    note: Option<RunningNote>,
+}
 
 impl Drop for Group {
     fn drop(&mut self) {
-        if let Ok(group) = i32::try_from(self.0) {
+        if let Ok(group) = i32::try_from(self.process) {
             // There may be nobody left in it.
             killpg(Pid::from_raw(group), Signal::SIGKILL).unwrap_or_default();
         }
-        self.1.kill_all();
+        self.mark.kill_all();
+        drop(self.note.take());
     }
 }

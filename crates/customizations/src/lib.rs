@@ -22,6 +22,7 @@ mod front_matter;
 mod hooks;
 mod identity;
 mod look;
+mod matcher;
 pub mod mcp;
 mod mirror;
 pub mod package;

@@ -13,6 +13,7 @@ mod answers;
 mod challenge;
 mod forwards;
 mod gateway;
+mod guard;
 mod http;
 mod lines;
 mod link;

@@ -70,7 +70,8 @@ impl Customizing {
         inputs: &mpsc::Sender<Input>,
     ) -> Result<Self, ToolServersError> {
         let (told, mut events) = mpsc::channel::<(Uri, CustomizationEvent)>(EVENTS);
-        let sources = Customizations::new(settings, data.join(PACKAGES), told);
+        let packages = data.join(PACKAGES);
+        let sources = Customizations::with_notes(settings, packages, notes.to_owned(), told);
         let sources = Arc::new(sources);
         let (told, mut tool_events) = mpsc::channel::<(Uri, ToolEvent)>(EVENTS);
         let config = ToolServersConfig {
@@ -121,7 +122,7 @@ impl Customizing {
     }
 
     /// Has something found out. Should nobody be there to do that, turns begin
-    /// without.
+    /// without, and tools that hooks would have to look at are not used.
     pub(crate) fn customize(&self, errand: CustomizationErrand) -> Option<Input> {
         let failed = self.errands.try_send(errand).err()?;
         tracing::error!("nobody reads customizations any more");
@@ -132,6 +133,13 @@ impl Customizing {
                     chat: preparation.chat,
                     turn: preparation.turn,
                     outcome: Box::new(Ok(Prepared::default())),
+                },
+            }),
+            CustomizationErrand::CheckTool { ticket, tool } => Some(Input::Customized {
+                session: tool.session,
+                event: CustomizationEvent::ToolChecked {
+                    ticket,
+                    verdict: Err("its hooks could not be run".to_owned()),
                 },
             }),
             _ => None,

@@ -234,7 +234,10 @@ fn in_words(runs: &Runs) -> String {
                 HookEvent::SessionStart
                 | HookEvent::UserPromptSubmit
                 | HookEvent::Stop
-                | HookEvent::SessionEnd => "",
+                | HookEvent::SessionEnd
+                | HookEvent::PreToolUse
+                | HookEvent::PostToolUse
+                | HookEvent::PostToolUseFailure => "",
             };
             let (with, place) = (pairs(&hook.environment, "="), place(&hook.directory));
             format!("hook {event}{never}: {with}{}{place}", hook.command)

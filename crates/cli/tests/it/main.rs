@@ -13,6 +13,7 @@ mod attach;
 mod coming_back;
 mod commands;
 mod customizations;
+mod hooks;
 mod killed;
 mod resources;
 

@@ -5,9 +5,11 @@
 //!                  | wants TICKET CLIENT list URI | wants TICKET CLIENT read URI
 //!                  | commands NAME ..
 //!                  | prepared TURN {text?, instructions?, tools?} | refused TURN REASON
+//!                  | hooks [before] [after] [failed] | checked TICKET [REASON]
 //! tools SESSION ready ID | token ID {requirement} | failed ID WHY | stopped ID
 //!             | has NAME=SERVER .. | sought
-//!             | called TICKET TOOL {input} | abandoned TICKET
+//!             | called TICKET TOOL {input} | calling TICKET TOOL {input}
+//!             | abandoned TICKET
 //!             | needs TOOL {requirement} | goes-on TOOL
 //!             | says SERVER METHOD {params} | answers CONNECTION REQUEST {..}
 //! ```
@@ -17,6 +19,7 @@ use agenthost_core::customizing::{
     CustomizationErrand, CustomizationEvent, Heard, Prepared, Ticket, Wanted,
 };
 use agenthost_core::tool_servers::{ServerTool, ToolErrand, ToolEvent, ToolTicket};
+use agenthost_core::tool_use::{CheckTicket, ToolMoment};
 use agenthost_core::{ConnectionId, Input};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::{ClientId, CustomizationId, TurnId};
@@ -76,6 +79,26 @@ pub(crate) fn event(line: &str) -> Input {
                 chat,
                 turn: TurnId::from(turn),
                 outcome: Box::new(Ok(prepared)),
+            }
+        }
+        "hooks" => CustomizationEvent::ToolHooks {
+            moments: rest
+                .split_whitespace()
+                .map(|moment| match moment {
+                    "before" => ToolMoment::Before,
+                    "after" => ToolMoment::After,
+                    _ => ToolMoment::Failed,
+                })
+                .collect(),
+        },
+        "checked" => {
+            let (ticket, reason) = word(rest);
+            CustomizationEvent::ToolChecked {
+                ticket: CheckTicket(ticket.parse().unwrap()),
+                verdict: match reason {
+                    "" => Ok(()),
+                    reason => Err(reason.to_owned()),
+                },
             }
         }
         _ => {
@@ -138,6 +161,15 @@ pub(crate) fn tool_event(line: &str) -> Input {
         "called" => {
             let (tool, input) = word(rest);
             ToolEvent::Called {
+                chat,
+                call: ToolTicket(first.parse().unwrap()),
+                tool: tool.to_owned(),
+                input: input.to_owned(),
+            }
+        }
+        "calling" => {
+            let (tool, input) = word(rest);
+            ToolEvent::Calling {
                 chat,
                 call: ToolTicket(first.parse().unwrap()),
                 tool: tool.to_owned(),
@@ -215,6 +247,17 @@ pub(crate) fn render(errand: &CustomizationErrand) -> String {
             preparation.turn, preparation.text, preparation.agent
         ),
         CustomizationErrand::TurnEnded { turn, .. } => format!("{turn} ended"),
+        CustomizationErrand::CheckTool { ticket, tool } => {
+            format!("check {} {:?} with {}", ticket.0, tool.names, tool.input)
+        }
+        CustomizationErrand::DropCheck { ticket, .. } => format!("drop check {}", ticket.0),
+        CustomizationErrand::ToolUsed(tool) => format!(
+            "{:?} {:?} with {}: {}",
+            tool.moment,
+            tool.names,
+            tool.input,
+            tool.response.as_ref().unwrap()
+        ),
     }
 }
 
@@ -234,6 +277,8 @@ pub(crate) fn render_tools(errand: &ToolErrand) -> String {
         ToolErrand::Answer { call, result } => {
             format!("answer {} {} {:?}", call.0, result.success, result.error)
         }
+        ToolErrand::Guard { guard, .. } => format!("guarded by {guard:?}"),
+        ToolErrand::Pass { call, verdict, .. } => format!("pass {} {verdict:?}", call.0),
         ToolErrand::Forward(forwarded) => format!(
             "forward {} to {} with {}",
             forwarded.method,

@@ -33,6 +33,7 @@ mod subscriptions;
 mod table;
 mod terminal_turns;
 mod terminals;
+mod tool_hooks;
 mod turns;
 mod using_tools;
 mod workers;

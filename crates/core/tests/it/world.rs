@@ -386,7 +386,7 @@ impl World {
             }
             Effect::Customize(errand) => self.customize.push_back((**errand).clone()),
             Effect::Tools(errand) => {
-                if let ToolErrand::Answer { call, .. } = &**errand {
+                if let ToolErrand::Answer { call, .. } | ToolErrand::Pass { call, .. } = &**errand {
                     self.called.remove(call);
                 }
                 self.tools.push_back((**errand).clone());

@@ -1,7 +1,7 @@
 //! What is to be told, until somebody takes it.
 //!
-//! It never has more in it than there are containers, open questions and turns
-//! that begin: what is told twice about one thing is told once.
+//! It never has more in it than there are containers, open questions, and turns
+//! and tools that wait: what is told twice about one thing is told once.
 
 use std::collections::VecDeque;
 
@@ -26,6 +26,15 @@ impl Outbox {
 
     /// Adds something, in place of what it makes void.
     pub(super) fn add(&mut self, session: &Uri, event: CustomizationEvent) {
+        // It has to be known before the turn that may be told of by now.
+        let hooks =
+            |event: &CustomizationEvent| matches!(event, CustomizationEvent::ToolHooks { .. });
+        let mut waiting = self.waiting.iter_mut();
+        let earlier = waiting.find(|(of, earlier)| of == session && hooks(earlier));
+        if let Some((_, earlier)) = earlier.filter(|_| hooks(&event)) {
+            *earlier = event;
+            return;
+        }
         self.waiting
             .retain(|(of, earlier)| of != session || !voids(&event, earlier));
         self.waiting.push_back((session.clone(), event));
@@ -39,13 +48,22 @@ impl Outbox {
 
 /// Whether something says all that something earlier said.
 fn voids(event: &CustomizationEvent, earlier: &CustomizationEvent) -> bool {
-    use CustomizationEvent::{Commands, Found, Gone, Prepared, Updated, Wanted};
+    use CustomizationEvent::{
+        Commands, Found, Gone, Prepared, ToolChecked, ToolHooks, Updated, Wanted,
+    };
     match (event, earlier) {
         (Found { .. }, Found { .. } | Updated(_) | Gone(_)) => true,
         (Updated(_) | Gone(_), Updated(_) | Gone(_)) => about(event) == about(earlier),
         (Commands { .. }, Commands { .. }) => true,
         (
-            Found { .. } | Updated(_) | Gone(_) | Wanted { .. } | Commands { .. } | Prepared { .. },
+            Found { .. }
+            | Updated(_)
+            | Gone(_)
+            | Wanted { .. }
+            | Commands { .. }
+            | Prepared { .. }
+            | ToolHooks { .. }
+            | ToolChecked { .. },
             _,
         ) => false,
     }
@@ -58,7 +76,9 @@ fn about(event: &CustomizationEvent) -> Option<&CustomizationId> {
         CustomizationEvent::Found { .. }
         | CustomizationEvent::Wanted { .. }
         | CustomizationEvent::Commands { .. }
-        | CustomizationEvent::Prepared { .. } => None,
+        | CustomizationEvent::Prepared { .. }
+        | CustomizationEvent::ToolHooks { .. }
+        | CustomizationEvent::ToolChecked { .. } => None,
     }
 }
 

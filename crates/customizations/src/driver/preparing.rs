@@ -1,6 +1,5 @@
 //! Turns that are about to begin, and hooks.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use agenthost_protocol::uri::Uri;
 use tokio::time::Instant;
 
 use super::task::{Done as TaskDone, Session, Task};
-use crate::hooks::{Occasion, Outcome, ReadyHook, run};
+use crate::hooks::{Occasion, Outcome, ReadyHook, Surroundings, run};
 use crate::parse::Detail;
 use crate::sources::to_allow;
 use crate::turns::View;
@@ -109,6 +108,7 @@ impl Task {
         for preparing in std::mem::take(&mut known.preparing).into_values() {
             preparing.abort();
         }
+        known.tools.end();
         if known.begun {
             self.run_beside(session, Occasion::session_end);
         }
@@ -134,7 +134,10 @@ impl Task {
             return;
         };
         let hooks = self.ready_hooks(&view);
+        // Before it is told that the turn can begin.
+        self.tell_tool_hooks(&preparation.session, &hooks);
         let directory = directory_of(&view);
+        let around = self.surroundings();
         let name = preparation.session.as_str().to_owned();
         let Some(session) = self.sessions.get_mut(&preparation.session) else {
             return;
@@ -145,11 +148,11 @@ impl Task {
             occasions.push(Occasion::session_start(&name, &directory));
         }
         occasions.push(Occasion::prompt(&name, &directory, &preparation.text));
-        let environment = self.settings.environment.clone();
+        let remarks = session.tools.take_remarks(&preparation.chat);
         let turn = (preparation.chat.clone(), preparation.turn.clone());
         let handle = self.work.spawn(async move {
             let outcome = match view.prepare(&preparation) {
-                Ok(prepared) => with_hooks(prepared, &hooks, &occasions, &environment).await,
+                Ok(prepared) => with_hooks(prepared, remarks, &hooks, &occasions, &around).await,
                 Err(why) => Err(why),
             };
             TaskDone::Prepared(Box::new(Done {
@@ -169,15 +172,23 @@ impl Task {
         };
         let hooks = self.ready_hooks(&view);
         let occasion = occasion(session.as_str(), &directory_of(&view));
-        let environment = self.settings.environment.clone();
+        let around = self.surroundings();
         self.work.spawn(async move {
-            run(&hooks, &occasion, &environment).await;
+            run(&hooks, &occasion, &around).await;
             TaskDone::Nothing
         });
     }
 
+    /// What all hooks have around them.
+    pub(super) fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            environment: self.settings.environment.clone(),
+            notes: self.notes.clone(),
+        }
+    }
+
     /// Hooks that are on, of containers whose code may run.
-    fn ready_hooks(&self, view: &View) -> Vec<ReadyHook> {
+    pub(super) fn ready_hooks(&self, view: &View) -> Vec<ReadyHook> {
         let workspace = view.directories.first().map(PathBuf::as_path);
         let directory = directory_of(view);
         let mut ready = Vec::new();
@@ -210,16 +221,18 @@ impl Task {
     }
 }
 
-/// Adds what hooks have to say; one of them may refuse.
+/// Adds what hooks have to say, now and since the last turn; one of them may
+/// refuse.
 async fn with_hooks(
     prepared: Prepared,
+    remarks: Option<String>,
     hooks: &[ReadyHook],
     occasions: &[Occasion],
-    environment: &BTreeMap<String, String>,
+    around: &Surroundings,
 ) -> Result<Prepared, String> {
-    let mut all = Vec::new();
+    let mut all = Vec::from_iter(remarks);
     for occasion in occasions {
-        let said: Outcome = run(hooks, occasion, environment).await;
+        let said: Outcome = run(hooks, occasion, around).await;
         if let Some(refusal) = said.refusal {
             return Err(refusal);
         }
@@ -231,7 +244,8 @@ async fn with_hooks(
     })
 }
 
-fn directory_of(view: &View) -> PathBuf {
+/// Where hooks of a session start.
+pub(super) fn directory_of(view: &View) -> PathBuf {
     let first = view.directories.first().or(view.home.as_ref());
     first.cloned().unwrap_or_else(|| PathBuf::from("/"))
 }

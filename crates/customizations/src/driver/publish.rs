@@ -154,8 +154,13 @@ impl Task {
             }
         }
         for session in due {
-            let commands = self.view(&session).map(|view| view.commands());
-            if let (Some(commands), Some(known)) = (commands, self.sessions.get_mut(&session))
+            let Some(view) = self.view(&session) else {
+                continue;
+            };
+            let hooks = self.ready_hooks(&view);
+            self.tell_tool_hooks(&session, &hooks);
+            let commands = view.commands();
+            if let Some(known) = self.sessions.get_mut(&session)
                 && known.commands != commands
             {
                 known.commands.clone_from(&commands);

@@ -18,6 +18,7 @@ use super::clients::ClientPackage;
 use super::outbox::Outbox;
 use super::preparing::Done as PreparingDone;
 use super::shelf::Shelf;
+use super::tools::{Checked, Remarked, ToolHooks};
 use super::{Events, Message, Shared};
 use crate::mirror;
 use crate::parse::Parsed;
@@ -31,6 +32,8 @@ const READERS: usize = 4;
 pub(super) struct Start {
     pub(super) settings: Settings,
     pub(super) data: PathBuf,
+    /// Where it is noted that hooks run.
+    pub(super) notes: Option<PathBuf>,
     pub(super) messages: mpsc::WeakSender<Message>,
     pub(super) shared: Arc<Shared>,
 }
@@ -39,6 +42,7 @@ pub(super) struct Start {
 pub(super) struct Task {
     pub(super) settings: Settings,
     pub(super) data: PathBuf,
+    pub(super) notes: Option<PathBuf>,
     pub(super) shared: Arc<Shared>,
     pub(super) shelves: BTreeMap<String, Shelf>,
     pub(super) sessions: BTreeMap<Uri, Session>,
@@ -77,6 +81,8 @@ pub(super) struct Session {
     pub(super) preparing: BTreeMap<(Uri, TurnId), AbortHandle>,
     /// Whether its hooks know that it began.
     pub(super) begun: bool,
+    /// What its hooks have to do with tools.
+    pub(super) tools: ToolHooks,
 }
 
 /// What came of work that was done beside the task.
@@ -96,6 +102,10 @@ pub(super) enum Done {
     },
     /// A turn can begin.
     Prepared(Box<PreparingDone>),
+    /// Hooks have looked at a tool that is about to be used.
+    Checked(Checked),
+    /// Hooks have heard of a tool that was used.
+    Remarked(Remarked),
     /// Something that needs no answer.
     Nothing,
 }
@@ -121,6 +131,7 @@ impl Task {
         Task {
             settings: start.settings,
             data: start.data,
+            notes: start.notes,
             shared: start.shared,
             shelves: BTreeMap::new(),
             sessions: BTreeMap::new(),
@@ -206,6 +217,11 @@ impl Task {
                 chat,
                 turn,
             } => self.turn_ended(&session, chat, turn),
+            CustomizationErrand::CheckTool { ticket, tool } => self.check_tool(ticket, &tool),
+            CustomizationErrand::DropCheck { session, ticket } => {
+                self.drop_check(&session, ticket);
+            }
+            CustomizationErrand::ToolUsed(tool) => self.tool_used(&tool),
         }
     }
 
@@ -219,6 +235,8 @@ impl Task {
                 parsed,
             }) => self.walked(&package, number, *parsed),
             Ok(Done::Prepared(done)) => self.prepared(*done),
+            Ok(Done::Checked(checked)) => self.tool_checked(checked),
+            Ok(Done::Remarked(remarked)) => self.remarked(remarked),
             Ok(Done::Nothing) => {}
             Err(error) if error.is_cancelled() => {}
             Err(error) => tracing::error!(%error, "reading customizations failed"),

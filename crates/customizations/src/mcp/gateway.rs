@@ -4,6 +4,7 @@
 //! chat. It is made of a secret of this run of the host, so that one agent
 //! can't speak for another one's chat.
 
+mod asking;
 mod service;
 
 use std::fmt::Write as _;

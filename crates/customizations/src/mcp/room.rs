@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::allowed::{Allowed, names_of};
 use super::forwards::Forwards;
+use super::guard::Guard;
 use super::http::Bearer;
 use super::link::Link;
 use super::names::Names;
@@ -31,6 +32,8 @@ pub(super) struct Room {
     told: watch::Sender<u64>,
     /// Whether all is there that will be soon.
     settling: watch::Sender<Settling>,
+    /// Who has to agree to calls.
+    pub(super) guard: Guard,
     /// Cancelled when the session is over.
     pub(super) over: CancellationToken,
 }
@@ -110,6 +113,7 @@ impl Room {
             version: watch::Sender::new(0),
             told: watch::Sender::new(0),
             settling: watch::Sender::default(),
+            guard: Guard::default(),
             over,
         }
     }

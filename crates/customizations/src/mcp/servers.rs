@@ -176,6 +176,17 @@ impl ToolServers {
                     }
                 }
             }
+            ToolErrand::Guard { session, guard } => self.shared.room(&session).guard.set(guard),
+            ToolErrand::Pass {
+                session,
+                call,
+                verdict,
+            } => {
+                // Without a room nobody waits any more.
+                if let Some(room) = self.shared.lock().get(&session) {
+                    room.guard.pass(call, verdict);
+                }
+            }
             ToolErrand::Forward(asked) => {
                 let shared = Arc::clone(&self.shared);
                 self.shared.tasks.spawn(async move {

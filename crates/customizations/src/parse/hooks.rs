@@ -28,8 +28,13 @@ pub enum HookEvent {
     Stop,
     /// A session is over.
     SessionEnd,
-    /// Something that the host does not get to see, such as what an agent does
-    /// with its own tools. It is shown and never run.
+    /// A tool is about to be used.
+    PreToolUse,
+    /// A tool was used.
+    PostToolUse,
+    /// A tool was used, and it failed.
+    PostToolUseFailure,
+    /// Something that the host does not get to see. It is shown and never run.
     Elsewhere,
 }
 
@@ -120,11 +125,8 @@ pub(super) fn declared(
         if hooks.is_empty() {
             continue;
         }
-        if event == HookEvent::Elsewhere {
-            found.problem(
-                path,
-                format!("hooks of `{name}` are not run: the host does not see when it happens"),
-            );
+        if let Some(limit) = limit_of(event) {
+            found.problem(path, format!("hooks of `{name}` {limit}"));
         }
         names.push(name);
         let range = declarations.range(&names);
@@ -201,6 +203,10 @@ fn hook_of(
     let patience = seconds
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
         .map_or(PATIENCE, |patience| patience.min(LONGEST));
+    if let Some(Err(why)) = matcher.map(crate::matcher::check) {
+        found.problem(path, format!("a hook is not run: its matcher {why}"));
+        return None;
+    }
     let environment = value.get("env").and_then(Value::as_object);
     let environment = environment.into_iter().flatten();
     Some(Hook {
@@ -217,6 +223,22 @@ fn hook_of(
     })
 }
 
+/// What a hook of an event does not do that a person may expect of it.
+fn limit_of(event: HookEvent) -> Option<&'static str> {
+    match event {
+        HookEvent::Elsewhere => Some("are not run: the host does not see when it happens"),
+        HookEvent::PreToolUse => {
+            Some("do not see what an agent does with its own tools without asking for permission")
+        }
+        HookEvent::SessionStart
+        | HookEvent::UserPromptSubmit
+        | HookEvent::Stop
+        | HookEvent::SessionEnd
+        | HookEvent::PostToolUse
+        | HookEvent::PostToolUseFailure => None,
+    }
+}
+
 /// Which event a name means, in the words of several agents.
 fn event_of(name: &str) -> Option<HookEvent> {
     Some(match name {
@@ -226,12 +248,10 @@ fn event_of(name: &str) -> Option<HookEvent> {
         }
         "Stop" | "agentStop" | "stop" => HookEvent::Stop,
         "SessionEnd" | "sessionEnd" => HookEvent::SessionEnd,
-        "PreToolUse"
-        | "preToolUse"
-        | "PostToolUse"
-        | "postToolUse"
-        | "PostToolUseFailure"
-        | "PermissionRequest"
+        "PreToolUse" | "preToolUse" => HookEvent::PreToolUse,
+        "PostToolUse" | "postToolUse" => HookEvent::PostToolUse,
+        "PostToolUseFailure" | "postToolUseFailure" => HookEvent::PostToolUseFailure,
+        "PermissionRequest"
         | "Notification"
         | "PreCompact"
         | "SubagentStart"

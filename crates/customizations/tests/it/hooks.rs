@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::host::{Host, session, turn, workspace, write};
 
 /// A host with a plugin that a person configured, and its hooks.
-async fn with_hooks(hooks: Value) -> Host {
+pub(crate) async fn with_hooks(hooks: Value) -> Host {
     let folder = workspace();
     let root = folder.path().join("plugin");
     write(
@@ -30,7 +30,7 @@ async fn with_hooks(hooks: Value) -> Host {
 }
 
 /// Waits for a file that a hook writes.
-async fn appears(path: &std::path::Path) -> String {
+pub(crate) async fn appears(path: &std::path::Path) -> String {
     let wait = async {
         loop {
             match std::fs::read_to_string(path) {

@@ -62,9 +62,10 @@ impl Host {
             ..settings
         };
         let data = folder.path().join("data");
+        let notes = folder.path().join("notes");
         Host {
             folder,
-            customizations: Customizations::new(settings, data, sender),
+            customizations: Customizations::with_notes(settings, data, notes, sender),
             events,
             known: Vec::new(),
             commands: Vec::new(),
@@ -185,7 +186,10 @@ impl Host {
             CustomizationEvent::Commands { commands } => {
                 self.commands = commands.iter().map(|one| one.name.clone()).collect();
             }
-            CustomizationEvent::Wanted { .. } | CustomizationEvent::Prepared { .. } => {}
+            CustomizationEvent::Wanted { .. }
+            | CustomizationEvent::Prepared { .. }
+            | CustomizationEvent::ToolHooks { .. }
+            | CustomizationEvent::ToolChecked { .. } => {}
         }
     }
 }

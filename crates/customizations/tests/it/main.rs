@@ -18,4 +18,5 @@ mod host;
 mod mcp;
 mod parsing;
 mod render;
+mod tool_hooks;
 mod turns;

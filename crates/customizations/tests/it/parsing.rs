@@ -56,17 +56,17 @@ fn a_package_of_claude_code() {
     check(
         "claude",
         expect![[r#"
-        release-tools 2.1.0: degraded
-          ! `hooks/hooks.json`: hooks of `PreToolUse` are not run: the host does not see when it happens
-          agent releaser x:/p/agents/releaser.md tools=["Read","Bash"] model="opus" description="Use it when: a release is due"
-          skill release-notes x:/p/skills/notes/SKILL.md disableModelInvocation=true description="Writes notes from commits"
-          prompt changelog x:/p/commands/changelog.md description="Write the changelog"
-          prompt git:tag x:/p/commands/git/tag.md
-          hook UserPromptSubmit x:/p/hooks/hooks.json at="2:4-4:5"
-          hook PreToolUse x:/p/hooks/hooks.json at="5:4-7:5"
-          mcpServer tracker x:/p/.mcp.json at="2:4-2:102"
-          mcpServer docs x:/p/.mcp.json at="3:4-3:101"
-    "#]],
+            release-tools 2.1.0: degraded
+              ! `hooks/hooks.json`: hooks of `PreToolUse` do not see what an agent does with its own tools without asking for permission
+              agent releaser x:/p/agents/releaser.md tools=["Read","Bash"] model="opus" description="Use it when: a release is due"
+              skill release-notes x:/p/skills/notes/SKILL.md disableModelInvocation=true description="Writes notes from commits"
+              prompt changelog x:/p/commands/changelog.md description="Write the changelog"
+              prompt git:tag x:/p/commands/git/tag.md
+              hook UserPromptSubmit x:/p/hooks/hooks.json at="2:4-4:5"
+              hook PreToolUse x:/p/hooks/hooks.json at="5:4-7:5"
+              mcpServer tracker x:/p/.mcp.json at="2:4-2:102"
+              mcpServer docs x:/p/.mcp.json at="3:4-3:101"
+        "#]],
     );
 }
 

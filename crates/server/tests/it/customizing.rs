@@ -83,7 +83,7 @@ impl Room {
     }
 }
 
-fn write(folder: &Path, path: &str, text: &str) -> PathBuf {
+pub(crate) fn write(folder: &Path, path: &str, text: &str) -> PathBuf {
     let path = folder.join(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, text).unwrap();
@@ -272,7 +272,7 @@ async fn rules_reach_the_agent() {
     server.stop().await.unwrap();
 }
 
-fn tools() -> Value {
+pub(crate) fn tools() -> Value {
     json!([{"name": "runTests", "title": "Run tests", "description": "Runs tests", "inputSchema": {"type": "object", "properties": {"pattern": {"type": "string"}}}}])
 }
 

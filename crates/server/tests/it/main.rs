@@ -23,6 +23,7 @@ mod scripted;
 mod seeds;
 mod slow;
 mod terminals;
+mod tool_hooks;
 mod tool_servers;
 mod using_tools;
 mod ways;

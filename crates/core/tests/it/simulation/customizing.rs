@@ -5,6 +5,7 @@ use agenthost_core::customizing::{
     CustomizationErrand, CustomizationEvent, Prepared, Ticket, Wanted,
 };
 use agenthost_core::tool_servers::{ToolErrand, ToolEvent, ToolTicket};
+use agenthost_core::tool_use::ToolMoment;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::Customization;
 use agenthost_protocol::wire;
@@ -40,7 +41,13 @@ impl Simulation {
     }
 
     fn customization_event(&mut self) -> CustomizationEvent {
-        match self.chance.rng.u32(0..10) {
+        match self.chance.rng.u32(0..12) {
+            10.. => CustomizationEvent::ToolHooks {
+                moments: [ToolMoment::Before, ToolMoment::After, ToolMoment::Failed]
+                    .into_iter()
+                    .filter(|_| self.chance.chance(0.6))
+                    .collect(),
+            },
             0..3 => CustomizationEvent::Found {
                 all: (0..self.chance.rng.usize(0..3))
                     .map(|_| self.customization())
@@ -90,6 +97,16 @@ impl Simulation {
                     outcome: Box::new(outcome),
                 };
                 (&preparation.session, prepared)
+            }
+            CustomizationErrand::CheckTool { ticket, tool } => {
+                let checked = CustomizationEvent::ToolChecked {
+                    ticket: *ticket,
+                    verdict: match self.chance.chance(0.3) {
+                        true => Err("no".to_owned()),
+                        false => Ok(()),
+                    },
+                };
+                (&tool.session, checked)
             }
             _ => return,
         };
@@ -142,11 +159,20 @@ impl Simulation {
                 self.requests += 1;
                 let call = ToolTicket(self.requests);
                 self.world.called.insert(call);
-                ToolEvent::Called {
-                    chat: uri(&format!("{name}.chat")),
-                    call,
-                    tool,
-                    input: "{}".to_owned(),
+                let (chat, input) = (uri(&format!("{name}.chat")), "{}".to_owned());
+                match self.chance.chance(0.4) {
+                    true => ToolEvent::Calling {
+                        chat,
+                        call,
+                        tool,
+                        input,
+                    },
+                    false => ToolEvent::Called {
+                        chat,
+                        call,
+                        tool,
+                        input,
+                    },
                 }
             }
         };

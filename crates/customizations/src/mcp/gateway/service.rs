@@ -40,9 +40,9 @@ pub(super) struct Came {
 
 /// Serves the agent of one chat.
 pub(super) struct Counter {
-    shared: Arc<Shared>,
-    room: Arc<Room>,
-    chat: Uri,
+    pub(super) shared: Arc<Shared>,
+    pub(super) room: Arc<Room>,
+    pub(super) chat: Uri,
     came: Came,
     /// Cancelled when the agent is gone, or its session is over.
     gone: CancellationToken,
@@ -124,6 +124,9 @@ impl Counter {
         let arguments = params.arguments.unwrap_or_default();
         let cancel = context.ct.clone();
         let calling = async {
+            if let Err(reason) = self.ask_leave(&tool.name, &arguments).await {
+                return Ok(failure(&reason));
+            }
             match &tool.by {
                 By::Client => self.call_client(&tool.name, arguments).await,
                 By::Server(tool) => self.call_server(tool, arguments, context).await,

@@ -1,0 +1,81 @@
+//! What a hook is about, in its own words.
+//!
+//! A name, several with `|` between them, or a regular expression that has to
+//! fit a whole name. Names are short, and an expression takes time in
+//! proportion to them, whatever is in it.
+
+use regex_automata::meta::{BuildError, Config, Regex};
+
+/// Longest matcher, in bytes.
+const LONGEST: usize = 1_000;
+
+/// Most memory that an expression may need, in bytes.
+const ROOM: usize = 256 * 1024;
+
+/// Whether a matcher makes sense; if not, what is wrong with it.
+pub(crate) fn check(matcher: &str) -> Result<(), &'static str> {
+    if matcher.len() > LONGEST {
+        return Err("is too long");
+    }
+    match is_plain(matcher) || matcher == "*" || expression(matcher).is_ok() {
+        true => Ok(()),
+        false => Err("is not a regular expression that the host can use"),
+    }
+}
+
+/// Whether a matcher is about one of some names.
+pub(crate) fn matches(matcher: &str, names: &[String]) -> bool {
+    if is_plain(matcher) {
+        let mut words = matcher.split('|').map(str::trim);
+        return words.any(|word| names.iter().any(|name| name == word));
+    }
+    // What makes no sense was told when it was read, and is about nothing.
+    expression(matcher)
+        .is_ok_and(|expression| names.iter().any(|name| expression.is_match(name.as_str())))
+}
+
+/// Whether it is made of names alone.
+fn is_plain(matcher: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ' | '|' | '/' | ':');
+    matcher.chars().all(plain)
+}
+
+fn expression(matcher: &str) -> Result<Regex, Box<BuildError>> {
+    let bounds = Config::new()
+        .nfa_size_limit(Some(ROOM))
+        .onepass_size_limit(Some(ROOM))
+        .hybrid_cache_capacity(ROOM);
+    let whole = format!("^(?:{matcher})$");
+    let built = Regex::builder().configure(bounds).build(&whole);
+    built.map_err(Box::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about(matcher: &str, name: &str) -> bool {
+        check(matcher).is_ok() && matches(matcher, &["other".to_owned(), name.to_owned()])
+    }
+
+    #[test]
+    fn names_and_expressions_fit_whole_names() {
+        assert!(about("Bash", "Bash"));
+        assert!(about("Edit | Write", "Write"));
+        assert!(about("mcp__.*__write.*", "mcp__files__write_file"));
+        assert!(about("Notebook.*|Edit", "NotebookEdit"));
+        assert!(about("other", "Bash"));
+        assert!(!about("Bash", "BashOutput"));
+        assert!(!about("Edit.", "MultiEdit1"));
+        assert!(!about("bash", "Bash"));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_about_nothing() {
+        for wrong in ["(", "a{1000}{1000}{1000}", "[z-a]", &"x".repeat(2_000)] {
+            assert!(check(wrong).is_err(), "{wrong}");
+        }
+        assert!(!matches("(", &["(".to_owned()]));
+        assert_eq!(check("*"), Ok(()));
+    }
+}

@@ -1,0 +1,255 @@
+//! Hooks that look at tools, and hear of them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent};
+use agenthost_core::tool_use::{CheckTicket, ToolMoment, ToolUse};
+use agenthost_customizations::Settings;
+use agenthost_protocol::uri::Uri;
+use serde_json::{Value, json};
+
+use crate::hooks::{appears, with_hooks};
+use crate::host::{Host, session, turn, workspace, write};
+
+const DEADLINE: Duration = Duration::from_secs(20);
+
+fn used(moment: ToolMoment, names: &[&str]) -> ToolUse {
+    let response = (moment != ToolMoment::Before).then(|| json!({"success": true}));
+    ToolUse {
+        session: session(),
+        chat: Uri::from("ahp-chat:/c"),
+        moment,
+        names: names.iter().map(|name| (*name).to_owned()).collect(),
+        input: json!({"command": "rm x"}),
+        response,
+    }
+}
+
+impl Host {
+    async fn begin_check(&self, ticket: u64, names: &[&str]) {
+        let errand = CustomizationErrand::CheckTool {
+            ticket: CheckTicket(ticket),
+            tool: Box::new(used(ToolMoment::Before, names)),
+        };
+        self.customizations.errand(errand).await;
+    }
+
+    /// The next word of hooks about a tool.
+    async fn checked(&mut self) -> (u64, Result<(), String>) {
+        loop {
+            if let CustomizationEvent::ToolChecked { ticket, verdict } = self.next().await {
+                return (ticket.0, verdict);
+            }
+        }
+    }
+
+    async fn check(&mut self, ticket: u64, names: &[&str]) -> Result<(), String> {
+        self.begin_check(ticket, names).await;
+        let (answered, verdict) = self.checked().await;
+        assert_eq!(answered, ticket);
+        verdict
+    }
+
+    async fn was_used(&self, moment: ToolMoment, name: &str) {
+        let tool = Box::new(used(moment, &[name]));
+        let errand = CustomizationErrand::ToolUsed(tool);
+        self.customizations.errand(errand).await;
+    }
+
+    /// Listens until hooks of tools are told of.
+    async fn moments(&mut self) -> Vec<ToolMoment> {
+        loop {
+            if let CustomizationEvent::ToolHooks { moments } = self.next().await {
+                return moments.into_iter().collect();
+            }
+        }
+    }
+}
+
+/// Waits until a process is gone, or nobody but its parent knows of it.
+async fn ends(process: &str) {
+    let status = format!("/proc/{}/stat", process.trim());
+    let gone = async {
+        while std::fs::read_to_string(&status).is_ok_and(|stat| !stat.contains(") Z ")) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let ended = tokio::time::timeout(DEADLINE, gone).await;
+    ended.expect("it ends");
+}
+
+async fn no_notes(notes: &Path) {
+    let gone = async {
+        while notes
+            .read_dir()
+            .is_ok_and(|mut notes| notes.next().is_some())
+        {
+            tokio::task::yield_now().await;
+        }
+    };
+    let gone = tokio::time::timeout(DEADLINE, gone).await;
+    gone.expect("no note stays");
+}
+
+#[tokio::test]
+async fn a_hook_refuses_tools_that_it_is_about() {
+    let mut host = with_hooks(json!({
+        "PreToolUse": [
+            { "matcher": "Bash|Write", "hooks": [{ "type": "command", "command": "cat > told; echo >> told; echo not here >&2; exit 2" }] },
+            { "matcher": "mcp__.*__delete", "command": "echo '{\"hookSpecificOutput\": {\"permissionDecision\": \"deny\", \"permissionDecisionReason\": \"never\"}}'" },
+            { "matcher": "Read", "command": "echo '{\"hookSpecificOutput\": {\"permissionDecision\": \"allow\"}}'" },
+            { "matcher": "Slow", "command": "sleep 600", "timeout": 0.1 },
+            { "matcher": "Broken", "command": "exit 1" },
+            { "matcher": "Bash", "command": "touch second" },
+        ],
+    }))
+    .await;
+    host.all_read().await;
+    assert_eq!(host.check(1, &["Bash"]).await, Err("not here".to_owned()));
+    let told: Value = serde_json::from_str(&appears(&host.work().join("told")).await).unwrap();
+    assert_eq!(
+        told,
+        json!({
+            "session_id": "ahp-session:/s",
+            "cwd": host.work().to_str().unwrap(),
+            "hook_event_name": "PreToolUse",
+            "tool_name": "Bash",
+            "tool_input": {"command": "rm x"},
+        })
+    );
+    // Who comes after one that refuses is not asked.
+    assert!(!host.work().join("second").exists());
+    let names = ["mcp__files__delete", "files_delete"];
+    assert_eq!(host.check(2, &names).await, Err("never".to_owned()));
+    for (ticket, fine) in (3..).zip(["Read", "Slow", "Broken", "BashOutput", "Other"]) {
+        assert_eq!(host.check(ticket, &[fine]).await, Ok(()), "{fine}");
+    }
+}
+
+/// What a hook is held up by holds up nobody else, and ends with who waits.
+#[tokio::test]
+async fn a_hook_that_nobody_waits_for_ends() {
+    let mut host = with_hooks(json!({
+        "PreToolUse": [{ "matcher": "Slow", "command": "echo $$ > began; sleep 600" }],
+        "PostToolUse": [{ "command": "echo $$ > hears; sleep 600" }],
+    }))
+    .await;
+    host.all_read().await;
+    let notes = host.folder.path().join("notes");
+    host.begin_check(1, &["Slow"]).await;
+    let process = appears(&host.work().join("began")).await;
+    assert_eq!(host.check(2, &["Quick"]).await, Ok(()));
+    let dropped = CustomizationErrand::DropCheck {
+        session: session(),
+        ticket: CheckTicket(1),
+    };
+    host.customizations.errand(dropped).await;
+    ends(&process).await;
+    no_notes(&notes).await;
+
+    std::fs::remove_file(host.work().join("began")).unwrap();
+    host.begin_check(3, &["Slow"]).await;
+    host.was_used(ToolMoment::After, "Bash").await;
+    let before = appears(&host.work().join("began")).await;
+    let after = appears(&host.work().join("hears")).await;
+    let session = session();
+    let forget = CustomizationErrand::Forget { session };
+    host.customizations.errand(forget).await;
+    ends(&before).await;
+    ends(&after).await;
+    no_notes(&notes).await;
+}
+
+#[tokio::test]
+async fn what_hooks_say_to_a_tool_is_told_with_the_next_message() {
+    let mut host = with_hooks(json!({
+        "PostToolUse": [{ "matcher": "Edit", "command": "cat > told; echo >> told; echo 'not formatted' >&2; exit 2" }],
+        "PostToolUseFailure": [{ "command": "echo '{\"hookSpecificOutput\": {\"additionalContext\": \"try make\"}}'; echo x > failed" }],
+    }))
+    .await;
+    host.all_read().await;
+    host.was_used(ToolMoment::After, "Edit").await;
+    host.was_used(ToolMoment::After, "Other").await;
+    host.was_used(ToolMoment::Failed, "Other").await;
+    let told: Value = serde_json::from_str(&appears(&host.work().join("told")).await).unwrap();
+    assert_eq!(told["hook_event_name"], "PostToolUse");
+    assert_eq!(told["tool_response"], json!({"success": true}));
+    appears(&host.work().join("failed")).await;
+    // Nothing waits for them, so it may take a moment until they are done.
+    let mut said = String::new();
+    let mut number = 1;
+    while !(said.contains("not formatted") && said.contains("try make")) {
+        let prepared = host.prepare(turn(number, "go")).await.unwrap();
+        said.extend(prepared.context);
+        number += 1;
+        assert!(number < 10_000, "{said:?}");
+    }
+    assert_eq!(said.matches("not formatted").count(), 1);
+    let last = host.prepare(turn(number, "again")).await.unwrap();
+    assert_eq!(last.context, None);
+}
+
+/// Who has no such hooks, or none that may run, waits for nothing: the host is
+/// told before a turn begins, and when it changes.
+#[tokio::test]
+async fn the_host_knows_when_hooks_of_tools_are_run() {
+    let folder = workspace();
+    let settings = json!({ "hooks": {
+        "PreToolUse": [{ "command": "exit 2" }],
+        "PostToolUse": [{ "command": "exit 0" }],
+    } });
+    let work = folder.path().join("work");
+    write(&work, ".claude/settings.json", &settings.to_string());
+    let mut host = Host::follow(folder, Settings::default()).await;
+    host.settled().await;
+    // Nobody allowed it.
+    assert_eq!(host.check(1, &["Bash"]).await, Ok(()));
+    let key = host.customizations.untrusted()[0].key.clone();
+    let keys = [key].into();
+    host.customizations
+        .errand(CustomizationErrand::Trust { keys })
+        .await;
+    assert_eq!(
+        host.moments().await,
+        [ToolMoment::Before, ToolMoment::After]
+    );
+    assert!(host.check(2, &["Bash"]).await.is_err());
+    let id = host.id("Hooks");
+    host.disable(&[&id]).await;
+    assert_eq!(host.moments().await, []);
+    assert_eq!(host.check(3, &["Bash"]).await, Ok(()));
+}
+
+#[tokio::test]
+async fn the_first_turn_begins_when_the_host_knows_of_hooks() {
+    let mut host = with_hooks(json!({ "PreToolUse": [{ "command": "exit 2" }] })).await;
+    let errand = CustomizationErrand::Prepare(Box::new(turn(1, "go")));
+    host.customizations.errand(errand).await;
+    let mut known = false;
+    loop {
+        match host.next().await {
+            CustomizationEvent::ToolHooks { .. } => known = true,
+            CustomizationEvent::Prepared { .. } => break,
+            _ => {}
+        }
+    }
+    assert!(known);
+}
+
+/// A host that is killed can't end its hooks: the next one does.
+#[tokio::test]
+async fn the_next_host_ends_hooks_that_a_killed_one_left() {
+    let mut host = with_hooks(json!({
+        "PreToolUse": [{ "command": "setsid sh -c 'echo $$ > began; sleep 600' & wait" }],
+    }))
+    .await;
+    host.all_read().await;
+    host.begin_check(1, &["Bash"]).await;
+    let process = appears(&host.work().join("began")).await;
+    // As another host would, that finds the notes of one that is gone.
+    let notes = host.folder.path().join("notes");
+    assert_eq!(agenthost_workspace::sweep(&notes), 1);
+    ends(&process).await;
+    assert_eq!(host.checked().await, (1, Ok(())));
+}

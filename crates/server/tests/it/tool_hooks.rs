@@ -1,0 +1,223 @@
+//! Hooks of tools through the host: what an agent asks for and what it calls is
+//! looked at first, and what it has done is told.
+
+use std::path::Path;
+use std::time::Duration;
+
+use agenthost_customizations::fetch::PluginSource;
+use agenthost_customizations::{ConfiguredPlugin, Settings};
+use serde_json::{Value, json};
+
+use crate::customizing::{Room, tools, write};
+use crate::peer::Peer;
+use crate::room::{SESSION, chat_uri};
+use crate::tool_servers::program;
+
+/// A plugin with hooks that a person configured, and a server of tools.
+fn hooked(folder: &Path, hooks: &Value) -> Settings {
+    let hooks = json!({ "hooks": hooks }).to_string();
+    write(folder, "hooks/hooks.json", &hooks);
+    Settings {
+        plugins: vec![ConfiguredPlugin {
+            source: PluginSource::Path(folder.to_owned()),
+            agents: None,
+        }],
+        servers: vec![program("calc", "plain")],
+        ..Settings::default()
+    }
+}
+
+/// A question about a call of an agent's own tool.
+fn asks(call: &str, tool: &str) -> String {
+    let call = json!({
+        "toolCallId": call, "title": tool, "kind": "execute", "rawInput": {"command": "rm x"},
+        "_meta": {"toolName": tool},
+    });
+    let options = json!([
+        {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+        {"optionId": "no", "name": "No", "kind": "reject_once"},
+    ]);
+    format!("ask {}", json!({"toolCall": call, "options": options}))
+}
+
+/// A session with these customizations.
+async fn open(room: &Room, settings: Settings) -> (agenthost_server::Server, Peer) {
+    let server = room.serve(settings).await;
+    let mut peer = Peer::join(&server, "editor").await;
+    peer.open(room.project.path()).await;
+    (server, peer)
+}
+
+fn call_of(chat: &Value, turn: &str) -> Value {
+    let turns = chat["turns"].as_array().unwrap();
+    let turn = turns.iter().find(|one| one["id"] == turn).unwrap();
+    let parts = turn["responseParts"].as_array().unwrap();
+    let call = parts.iter().find(|part| part["kind"] == "toolCall");
+    call.map_or(Value::Null, |part| part["toolCall"].clone())
+}
+
+fn was_asked(peer: &Peer) -> bool {
+    let mut actions = peer.actions.iter();
+    actions.any(|action| action["type"] == "session/inputNeededSet")
+}
+
+/// What a program wrote into a file, once it ends with a line.
+async fn appears(path: &Path) -> String {
+    let wait = async {
+        loop {
+            match std::fs::read_to_string(path) {
+                Ok(text) if text.ends_with('\n') => return text,
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(20), wait).await;
+    waited.expect("the hook runs")
+}
+
+async fn ends(process: &str) {
+    let status = format!("/proc/{}/stat", process.trim());
+    let gone = async {
+        while std::fs::read_to_string(&status).is_ok_and(|stat| !stat.contains(") Z ")) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let ended = tokio::time::timeout(Duration::from_secs(20), gone).await;
+    ended.expect("the hook ends");
+}
+
+/// A hook refuses what an agent asks for, and nobody is asked; what it is fine
+/// with, people decide.
+#[tokio::test]
+async fn a_hook_refuses_what_an_agent_asks_for() {
+    let room = Room::new();
+    let package = tempfile::tempdir().unwrap();
+    let hooks = json!({ "PreToolUse": [
+        { "matcher": "Bash", "command": "echo 'not in this project' >&2; exit 2" },
+        { "matcher": "Read", "command": "echo '{\"hookSpecificOutput\": {\"permissionDecision\": \"allow\"}}'" },
+    ] });
+    let (server, mut peer) = open(&room, hooked(package.path(), &hooks)).await;
+    assert_eq!(peer.hears("t1", &asks("k1", "Bash")).await, "no");
+    assert!(!was_asked(&peer), "{:?}", peer.actions);
+    let call = call_of(&peer.chat(), "t1");
+    assert_eq!(call["status"], "cancelled", "{call}");
+    assert_eq!(call["reason"], "denied");
+    assert_eq!(call["reasonMessage"], "not in this project");
+
+    peer.says("t2", &asks("k2", "Read")).await;
+    peer.until("the question", was_asked).await;
+    let yes = json!({"type": "chat/toolCallConfirmed", "turnId": "t2", "toolCallId": "k2", "approved": true, "selectedOptionId": "yes"});
+    peer.dispatch(&chat_uri(), yes).await;
+    assert_eq!(peer.end("t2").await, "yes");
+    server.stop().await.unwrap();
+}
+
+/// A hook refuses calls of servers' and clients' tools, and the agent hears
+/// why. A call that was asked about is looked at once.
+#[tokio::test]
+async fn a_hook_refuses_calls_of_tools_of_the_host() {
+    let room = Room::new();
+    let package = tempfile::tempdir().unwrap();
+    let hooks = json!({ "PreToolUse": [
+        { "matcher": "mcp__calc__add|runTests", "command": "echo 'not today' >&2; exit 2" },
+        { "matcher": "mcp__calc__.*", "command": "cat >> seen; echo >> seen" },
+    ] });
+    let (server, mut peer) = open(&room, hooked(package.path(), &hooks)).await;
+    peer.be_active(tools(), json!([])).await;
+    let said = peer
+        .hears("t1", r#"mcp call calc_add {"a": 2, "b": 3}"#)
+        .await;
+    assert_eq!(said, "it failed: not today");
+    let call = call_of(&peer.chat(), "t1");
+    assert_eq!(call["result"]["success"], Value::Null, "{call}");
+    assert_eq!(call["success"], false, "{call}");
+    let said = peer.hears("t2", "mcp call runTests {}").await;
+    assert_eq!(said, "it failed: not today");
+    let said = peer.hears("t3", "mcp quiet runTests {}").await;
+    assert_eq!(said, "it failed: not today");
+
+    let seen = room.project.path().join("seen");
+    assert!(!seen.exists());
+    peer.actions.clear();
+    peer.says("t4", r#"mcp ask calc_echo {"text": "fine"}"#)
+        .await;
+    peer.until("the question", was_asked).await;
+    let ready = peer.action("chat/toolCallReady").await;
+    let yes = json!({"type": "chat/toolCallConfirmed", "turnId": "t4", "toolCallId": ready["toolCallId"], "approved": true, "selectedOptionId": "yes"});
+    peer.dispatch(&chat_uri(), yes).await;
+    let said = peer.end("t4").await;
+    assert!(said.contains("fine"), "{said}");
+    let told = appears(&seen).await;
+    assert_eq!(told.lines().count(), 1, "{told}");
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["tool_name"], "mcp__calc__echo");
+    assert_eq!(told["tool_input"], json!({"text": "fine"}));
+    server.stop().await.unwrap();
+}
+
+/// What hooks say to what was done, the agent hears with the next message.
+#[tokio::test]
+async fn hooks_hear_of_what_an_agent_did() {
+    let room = Room::new();
+    let package = tempfile::tempdir().unwrap();
+    let hooks = json!({
+        "PostToolUse": [{ "matcher": "Edit", "command": "cat > told; echo >> told; echo 'run the formatter' >&2; exit 2" }],
+        "PostToolUseFailure": [{ "command": "cat > failed; echo >> failed" }],
+    });
+    let (server, mut peer) = open(&room, hooked(package.path(), &hooks)).await;
+    let update = |call: &str, status: &str| {
+        let update = json!({"sessionUpdate": "tool_call", "toolCallId": call, "title": "Edit", "status": status, "rawInput": {"path": "x"}, "_meta": {"toolName": "Edit"}});
+        format!("update {update}")
+    };
+    peer.hears("t1", &update("k1", "failed")).await;
+    appears(&room.project.path().join("failed")).await;
+    peer.hears("t2", &update("k2", "completed")).await;
+    let told = appears(&room.project.path().join("told")).await;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["hook_event_name"], "PostToolUse");
+    assert_eq!(told["tool_input"], json!({"path": "x"}));
+    assert_eq!(told["tool_response"]["success"], true);
+    // Nothing waits for hooks: it may be the turn after the next.
+    let mut heard = String::new();
+    let mut number = 3;
+    while !heard.contains("run the formatter") {
+        heard = peer.hears(&format!("t{number}"), "blocks").await;
+        number += 1;
+        assert!(number < 100, "{heard}");
+    }
+    server.stop().await.unwrap();
+}
+
+/// A hook that hangs holds up its own call alone, and ends with the turn, or
+/// with the session.
+#[tokio::test]
+async fn a_hook_that_hangs_ends_with_its_turn() {
+    let room = Room::new();
+    let package = tempfile::tempdir().unwrap();
+    let hooks = json!({ "PreToolUse": [
+        { "matcher": "Bash|mcp__calc__add", "command": "echo $$ > began; sleep 600" },
+    ] });
+    let (server, mut peer) = open(&room, hooked(package.path(), &hooks)).await;
+    let began = room.project.path().join("began");
+    for (turn, script) in [
+        ("t1", asks("k1", "Bash")),
+        ("t2", r#"mcp call calc_add {"a": 2, "b": 3}"#.to_owned()),
+    ] {
+        peer.says(turn, &script).await;
+        let process = appears(&began).await;
+        let cancel = json!({"type": "chat/turnCancelled", "turnId": turn, "duration": 1});
+        peer.dispatch(&chat_uri(), cancel).await;
+        peer.end(turn).await;
+        ends(&process).await;
+        std::fs::remove_file(&began).unwrap();
+    }
+    assert!(!was_asked(&peer), "{:?}", peer.actions);
+    let said = peer.hears("t3", "say still here").await;
+    assert_eq!(said, "still here");
+    peer.says("t4", &asks("k4", "Bash")).await;
+    let process = appears(&began).await;
+    let dispose = json!({ "channel": SESSION });
+    peer.ask("disposeSession", dispose).await.unwrap();
+    ends(&process).await;
+    server.stop().await.unwrap();
+}
