@@ -10,6 +10,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Document, Json, Limits, Node, Object};
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::garbled;
 use crate::outbox::{Closing, Outbox};
 
 /// Something for the loop.
@@ -44,6 +45,12 @@ pub(crate) fn decode(text: &str, limits: Limits) -> Option<Received> {
     let document = match Document::parse(text, limits) {
         Ok(document) => document,
         Err(error) => {
+            if let Some(id) = garbled::answers(text) {
+                tracing::debug!(%error, "an answer can't be read");
+                // Nothing is what no question is answered with.
+                let nothing = RawAnswer(Json::Null);
+                return Some(Received::Response(id, Box::new(Ok(nothing))));
+            }
             let error = RpcError::new(ErrorCode::ParseError, error.to_string());
             return Some(Received::Invalid(RequestId::Null, error));
         }

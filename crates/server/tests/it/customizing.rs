@@ -110,11 +110,11 @@ fn plugin(folder: &Path) -> Settings {
 }
 
 /// A plugin that only a client has.
-fn brought(nonce: &str) -> Value {
+pub(crate) fn brought(nonce: &str) -> Value {
     json!([{"type": "plugin", "id": "client-plugin", "uri": "virtual://editor/skills", "name": "Plugin C", "nonce": nonce}])
 }
 
-fn serve_plugin(peer: &mut Peer) {
+pub(crate) fn serve_plugin(peer: &mut Peer) {
     let files = [
         ("plugin.json", r#"{"name": "plugin-c"}"#),
         (
