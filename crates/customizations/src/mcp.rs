@@ -33,6 +33,7 @@ mod tools;
 mod trouble;
 
 pub use gateway::GatewayAddress;
+pub(crate) use origin::web_address;
 pub use relay::{RelayError, RelayTarget, relay};
 pub use servers::{ToolServers, ToolServersConfig, ToolServersError};
 pub use spec::{McpSpec, McpWay};

@@ -18,4 +18,5 @@ mod host;
 mod mcp;
 mod parsing;
 mod render;
+mod strange;
 mod turns;
