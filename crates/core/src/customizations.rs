@@ -5,16 +5,19 @@
 
 mod brought;
 mod decisions;
+mod kept;
+mod touched;
 mod turns;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::list::List;
 use agenthost_protocol::session::{
     ChildCustomization, Customization, CustomizationRemoved, CustomizationUpdated,
-    CustomizationsChanged, McpServerCustomization, McpServerState, SessionAction, SessionState,
+    CustomizationsChanged, LoadState, McpServerCustomization, McpServerState, SessionAction,
+    SessionState,
 };
 use agenthost_protocol::uri::Uri;
 
@@ -26,6 +29,7 @@ use crate::host::Host;
 use crate::tool_servers::ServerTool;
 
 pub(crate) use decisions::{DECISIONS, check_decisions, sort_decisions};
+pub use kept::as_kept;
 pub(crate) use turns::Preparing;
 
 /// Most names that can stand at the beginning of a message.
@@ -49,6 +53,10 @@ pub(crate) struct Customizing {
     pub(crate) halted: BTreeSet<CustomizationId>,
     /// Servers that may not be started as things are: nobody allowed their code.
     pub(crate) barred: BTreeSet<CustomizationId>,
+    /// What is wrong with servers that run.
+    pub(crate) complaints: BTreeMap<CustomizationId, String>,
+    /// How far reading has got, apart from that.
+    pub(crate) loads: BTreeMap<CustomizationId, LoadState>,
     /// What people turned on or off in the session.
     toggled: BTreeSet<CustomizationId>,
     /// What clients brought, as it was last told.
@@ -162,9 +170,16 @@ impl Host {
     }
 
     fn found(&mut self, session: &Uri, all: Vec<Customization>, out: &mut Effects) {
-        let known = all.into_iter().filter(|one| one.id().is_some());
-        let all: List<_> = known
-            .map(|one| Arc::new(self.as_decided(session, one)))
+        let all: Vec<_> = all.into_iter().filter(|one| one.id().is_some()).collect();
+        if let Some(known) = self.customizing.get_mut(session) {
+            known.loads.clear();
+        }
+        for one in &all {
+            self.note_load(session, one);
+        }
+        let shown = all.into_iter();
+        let all: List<_> = shown
+            .map(|one| Arc::new(self.as_shown(session, one)))
             .collect();
         let before = self.session(session);
         let before = before.and_then(|state| state.customizations.as_ref());
@@ -183,7 +198,8 @@ impl Host {
     }
 
     fn updated(&mut self, session: &Uri, customization: Customization, out: &mut Effects) {
-        let customization = self.as_decided(session, customization);
+        self.note_load(session, &customization);
+        let customization = self.as_shown(session, customization);
         self.publish(session, customization, out);
         self.customizations_changed(session, out);
         self.start_sought_servers(session, out);

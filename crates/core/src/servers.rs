@@ -6,19 +6,21 @@
 //! clients for in `calls`.
 
 mod calls;
+mod complaints;
 mod tokens;
 
 use agenthost_protocol::common::ToolDefinition;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::{
-    Customization, McpServerApps, McpServerError, McpServerStarting, McpServerState,
-    McpServerStateChanged, ServerToolsChanged, SessionAction,
+    McpServerApps, McpServerError, McpServerStarting, McpServerState, McpServerStateChanged,
+    ServerToolsChanged, SessionAction,
 };
 use agenthost_protocol::uri::Uri;
 
 pub(crate) use calls::ToolCalls;
 
 use calls::{Called, refuse};
+use complaints::holds;
 
 use crate::agent::AgentCommand;
 use crate::client_tools::client_tools;
@@ -66,6 +68,9 @@ impl Host {
             ToolEvent::Stopped { server } => {
                 self.bar(session, &server);
                 self.server_is(session, &server, McpServerState::Stopped, out);
+            }
+            ToolEvent::Complaint { server, about } => {
+                self.server_complaint(session, &server, about, out);
             }
             ToolEvent::Tools { tools } => self.learn_tools(session, tools, out),
             ToolEvent::Called {
@@ -233,6 +238,7 @@ impl Host {
                     known.servers.remove(&server);
                     known.halted.remove(&server);
                     known.barred.remove(&server);
+                    known.complaints.remove(&server);
                 }
             } else {
                 self.server_is(session, &server, McpServerState::Stopped, out);
@@ -286,6 +292,9 @@ impl Host {
             channel: ready.then(|| channel_of(session, id)),
         }));
         self.originate(session, changed, out);
+        if !ready {
+            self.server_complaint(session, id, None, out);
+        }
         self.prompt_unblocked(session, out);
     }
 
@@ -300,12 +309,7 @@ impl Host {
         let Some(state) = self.session(session) else {
             return;
         };
-        let holds = |one: &&Customization| {
-            let top = one.id() == Some(id);
-            let mut children = one.children().into_iter().flatten();
-            top || children.any(|child| child.id() == Some(id))
-        };
-        let Some(mut shown) = all_of(state).find(holds).cloned() else {
+        let Some(mut shown) = all_of(state).find(|one| holds(one, id)).cloned() else {
             return;
         };
         if let Some(server) = shown.server_mut(id) {

@@ -19,13 +19,13 @@ use rmcp::service::serve_server_with_ct;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::lines::{Ending, Lines};
-use super::relay::{CHAT, Hello, SECRET, SESSION, SOCKET};
+use super::relay::{CHAT, Hello, SECRET, SESSION, SOCKET, WELCOME};
 use super::servers::Shared;
 use service::{Came, Counter};
 
@@ -152,7 +152,7 @@ impl Gateway {
 
 /// Serves one agent until it leaves, or its session does.
 async fn attend(shared: &Arc<Shared>, address: &GatewayAddress, stream: UnixStream) {
-    let (reader, writer) = stream.into_split();
+    let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
     let hello = tokio::time::timeout(HELLO, hello(&mut reader, address));
     let hello = shared.stopping.run_until_cancelled(hello).await;
@@ -160,6 +160,9 @@ async fn attend(shared: &Arc<Shared>, address: &GatewayAddress, stream: UnixStre
         tracing::warn!("somebody came for tools who was not asked to");
         return;
     };
+    if writer.write_all(WELCOME).await.is_err() {
+        return;
+    }
     let room = shared.room(&session);
     let before = room.times_told();
     shared.tell(&session, ToolEvent::Sought).await;
