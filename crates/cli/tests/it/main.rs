@@ -15,6 +15,7 @@ mod commands;
 mod customizations;
 mod killed;
 mod resources;
+mod shown;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
