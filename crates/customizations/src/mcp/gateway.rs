@@ -4,7 +4,10 @@
 //! chat. It is made of a secret of this run of the host, so that one agent
 //! can't speak for another one's chat.
 
+mod seat;
 mod service;
+mod visit;
+mod web;
 
 use std::fmt::Write as _;
 use std::io;
@@ -19,7 +22,9 @@ use rmcp::service::serve_server_with_ct;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
+};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -27,6 +32,8 @@ use tokio::time::Instant;
 use super::lines::{Ending, Lines};
 use super::relay::{CHAT, Hello, SECRET, SESSION, SOCKET, WELCOME};
 use super::servers::Shared;
+pub use web::{WebGateway, WebPlace};
+
 use service::{Came, Counter};
 
 /// How long it may take until an agent has said who it is.
@@ -163,6 +170,17 @@ async fn attend(shared: &Arc<Shared>, address: &GatewayAddress, stream: UnixStre
     if writer.write_all(WELCOME).await.is_err() {
         return;
     }
+    serve(shared, session, chat, reader, writer).await;
+}
+
+/// Serves the agent of a chat by lines, until it leaves or its session does.
+async fn serve(
+    shared: &Arc<Shared>,
+    session: Uri,
+    chat: Uri,
+    reader: impl AsyncBufRead + Send + Unpin + 'static,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
+) {
     let room = shared.room(&session);
     let before = room.times_told();
     shared.tell(&session, ToolEvent::Sought).await;

@@ -299,7 +299,7 @@ async fn a_relay_ends_with_its_session() {
     let mut agent = Agent::come(&stage, &chat()).await;
     stage.errand(ToolErrand::End { session: session() });
     assert!(agent.is_cut_off().await);
-    agent.relay.await.unwrap();
+    agent.relay.await.unwrap().unwrap();
     stage.end().await;
 }
 
