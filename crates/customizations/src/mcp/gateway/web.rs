@@ -233,6 +233,8 @@ fn is_from_here(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::HeaderName;
+
     use super::*;
 
     fn headers(name: HeaderName, values: &[&str]) -> HeaderMap {
