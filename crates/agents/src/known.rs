@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::relay::TakesServers;
+
 const TABLE: &str = include_str!("known.toml");
 
 static KNOWN: LazyLock<Vec<KnownAgent>> = LazyLock::new(|| {
@@ -63,6 +65,9 @@ pub struct KnownAgent {
     /// Whether it works well with the tools that the host offers.
     #[serde(default = "yes")]
     pub host_tools: bool,
+    /// How it takes servers of tools.
+    #[serde(default)]
+    pub tool_servers: TakesServers,
     /// What it reads by itself of what customizes agents: beginnings of paths
     /// in the folder that it works in, or in the home directory after `~/`.
     #[serde(default)]

@@ -90,7 +90,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             let mark = if finding.ok { "ok      " } else { "problem " };
             let hint = finding.hint.as_ref();
             let hint = hint.map_or(String::new(), |hint| format!("\n        {hint}"));
-            format!("{mark}{:<15}{}{hint}", finding.what, finding.found)
+            output::plain_lines(&format!(
+                "{mark}{:<15}{}{hint}",
+                finding.what, finding.found
+            ))
         };
         output::data(&line)?;
     }

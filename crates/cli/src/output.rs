@@ -30,7 +30,7 @@ pub(crate) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
 
 /// Text of an agent, without what would move the cursor or worse.
 pub(crate) fn visible(text: &str) -> String {
-    let keep = |letter: &char| !letter.is_control() || ['\n', '\t'].contains(letter);
+    let keep = |letter: &char| !is_hidden(*letter) || ['\n', '\t'].contains(letter);
     text.chars().filter(keep).collect()
 }
 
@@ -38,13 +38,29 @@ pub(crate) fn visible(text: &str) -> String {
 pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for letter in text.chars() {
-        if letter.is_control() {
+        if is_hidden(letter) {
             plain.extend(letter.escape_default());
         } else {
             plain.push(letter);
         }
     }
     plain
+}
+
+/// What peers wrote, among lines of ours.
+pub(crate) fn plain_lines(text: &str) -> String {
+    text.lines().map(plain).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a letter shows nothing itself, but changes what others look like:
+/// it moves the cursor, turns the direction of writing around, or hides text in
+/// plain sight. What joins letters to one picture is none of these.
+fn is_hidden(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter,
+            '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Tells a person something. What peers wrote may be in it, so nothing that
@@ -87,10 +103,26 @@ pub(crate) fn failure(error: &anyhow::Error) {
             causes.push(cause);
         }
     }
-    write_stderr(&format!("error: {}", causes.join(": ")));
+    write_stderr(&format!("error: {}", plain_lines(&causes.join(": "))));
 }
 
 fn write_stderr(line: &str) {
     // If stderr itself is gone, there is nobody left to tell.
     drop(writeln!(io::stderr().lock(), "{line}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_turns_text_around_or_hides_it_is_shown() {
+        assert_eq!(
+            plain("a\u{202e}b\u{2066}c\u{1b}[2Jd\u{e0041}e\u{2028}"),
+            r"a\u{202e}b\u{2066}c\u{1b}[2Jd\u{e0041}e\u{2028}"
+        );
+        assert_eq!(visible("a\u{202e}b\n\tc\u{9b}d"), "ab\n\tcd");
+        let letters = "grün שלום 日本 👩\u{200d}💻";
+        assert_eq!(plain(letters), letters);
+    }
 }

@@ -6,7 +6,9 @@
 mod agents;
 mod brought;
 mod decisions;
+mod kept;
 mod remembered;
+mod touched;
 mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +18,8 @@ use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::list::List;
 use agenthost_protocol::session::{
     ChildCustomization, Customization, CustomizationRemoved, CustomizationUpdated,
-    CustomizationsChanged, McpServerCustomization, McpServerState, SessionAction, SessionState,
+    CustomizationsChanged, LoadState, McpServerCustomization, McpServerState, SessionAction,
+    SessionState,
 };
 use agenthost_protocol::uri::Uri;
 
@@ -30,6 +33,7 @@ use crate::tool_servers::ServerTool;
 use crate::tool_use::ToolMoment;
 
 pub(crate) use decisions::{DECISIONS, check_decisions, sort_decisions};
+pub use kept::as_kept;
 pub(crate) use turns::Preparing;
 
 /// Most names that can stand at the beginning of a message.
@@ -57,6 +61,10 @@ pub(crate) struct Customizing {
     pub(crate) barred: BTreeSet<CustomizationId>,
     /// Servers that failed.
     pub(crate) failures: BTreeMap<CustomizationId, Failure>,
+    /// What is wrong with servers that run.
+    pub(crate) complaints: BTreeMap<CustomizationId, String>,
+    /// How far reading has got, apart from that.
+    pub(crate) loads: BTreeMap<CustomizationId, LoadState>,
     /// What clients brought, as it was last told.
     brought: Vec<BroughtPlugin>,
     /// The tools that custom agents are to use, by chat, as it was last told.
@@ -183,9 +191,16 @@ impl Host {
 
     fn found(&mut self, session: &Uri, all: Vec<Customization>, out: &mut Effects) {
         self.learn_for_agents(&all, out);
-        let known = all.into_iter().filter(|one| one.id().is_some());
-        let all: List<_> = known
-            .map(|one| Arc::new(self.as_decided(session, one)))
+        let all: Vec<_> = all.into_iter().filter(|one| one.id().is_some()).collect();
+        if let Some(known) = self.customizing.get_mut(session) {
+            known.loads.clear();
+        }
+        for one in &all {
+            self.note_load(session, one);
+        }
+        let shown = all.into_iter();
+        let all: List<_> = shown
+            .map(|one| Arc::new(self.as_shown(session, one)))
             .collect();
         let before = self.session(session);
         let before = before.and_then(|state| state.customizations.as_ref());
@@ -205,7 +220,8 @@ impl Host {
 
     fn updated(&mut self, session: &Uri, customization: Customization, out: &mut Effects) {
         self.learn_for_agents(std::slice::from_ref(&customization), out);
-        let customization = self.as_decided(session, customization);
+        self.note_load(session, &customization);
+        let customization = self.as_shown(session, customization);
         self.publish(session, customization, out);
         self.customizations_changed(session, out);
         self.start_sought_servers(session, out);

@@ -135,7 +135,8 @@ pub struct Preparation {
     pub text: String,
     /// The custom agent that is to answer.
     pub agent: Option<Uri>,
-    /// Files that the message refers to, for rules that are about some files.
+    /// Files that the message refers to or that the chat has changed, for rules
+    /// that are about some files.
     pub files: Vec<Uri>,
     /// What the agent understands by itself at the beginning of a message.
     pub own_commands: Vec<String>,

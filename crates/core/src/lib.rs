@@ -87,6 +87,7 @@ pub use clients::{ClientRecord, Principal};
 pub use command_report::{COMMAND_COLS, COMMAND_ROWS, CommandReport};
 pub use completions::{FileKind, FileSearch, FoundFile, ITEMS};
 pub use contents::{ContentAddress, KeptText, MalformedAddress, SessionKey, short_hash};
+pub use customizations::as_kept;
 pub use effect::{Answer, Effect, Effects, Recipient, Seen, TurnPlace, Write};
 pub use env::Env;
 pub use files::{Access, FileErrand, FileRequest, Root};

@@ -7,14 +7,15 @@
 
 mod allowed;
 mod calls;
+mod complaints;
 mod retries;
 mod tokens;
 
 use agenthost_protocol::common::ToolDefinition;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::{
-    Customization, McpServerApps, McpServerStarting, McpServerState, McpServerStateChanged,
-    ServerToolsChanged, SessionAction,
+    McpServerApps, McpServerStarting, McpServerState, McpServerStateChanged, ServerToolsChanged,
+    SessionAction,
 };
 use agenthost_protocol::uri::Uri;
 
@@ -22,6 +23,7 @@ pub(crate) use calls::ToolCalls;
 pub(crate) use retries::Failure;
 
 use calls::{Called, refuse};
+use complaints::holds;
 
 use crate::agent::AgentCommand;
 use crate::client_tools::client_tools;
@@ -76,6 +78,9 @@ impl Host {
                 self.bar(session, &server);
                 let state = self.state_at_rest(session, &server);
                 self.server_is(session, &server, state, out);
+            }
+            ToolEvent::Complaint { server, about } => {
+                self.server_complaint(session, &server, about, out);
             }
             ToolEvent::Tools { tools } => self.learn_tools(session, tools, out),
             ToolEvent::Called {
@@ -259,6 +264,7 @@ impl Host {
                     known.servers.remove(&server);
                     known.halted.remove(&server);
                     known.barred.remove(&server);
+                    known.complaints.remove(&server);
                 }
             }
             if !gone {
@@ -313,6 +319,9 @@ impl Host {
             channel: ready.then(|| channel_of(session, id)),
         }));
         self.originate(session, changed, out);
+        if !ready {
+            self.server_complaint(session, id, None, out);
+        }
         self.prompt_unblocked(session, out);
     }
 
@@ -327,12 +336,7 @@ impl Host {
         let Some(state) = self.session(session) else {
             return;
         };
-        let holds = |one: &&Customization| {
-            let top = one.id() == Some(id);
-            let mut children = one.children().into_iter().flatten();
-            top || children.any(|child| child.id() == Some(id))
-        };
-        let Some(mut shown) = all_of(state).find(holds).cloned() else {
+        let Some(mut shown) = all_of(state).find(|one| holds(one, id)).cloned() else {
             return;
         };
         if let Some(server) = shown.server_mut(id) {

@@ -196,6 +196,13 @@ pub enum ToolEvent {
         /// The server.
         server: CustomizationId,
     },
+    /// Some of what a server that runs says of its tools can't be used.
+    Complaint {
+        /// The server.
+        server: CustomizationId,
+        /// What is wrong, in words; nothing if all can be used.
+        about: Option<String>,
+    },
     /// The tools of all servers of the session that run.
     Tools {
         /// The tools.
@@ -274,6 +281,7 @@ impl std::fmt::Debug for ToolEvent {
             ToolEvent::AuthRequired { .. } => "AuthRequired",
             ToolEvent::Failed { .. } => "Failed",
             ToolEvent::Stopped { .. } => "Stopped",
+            ToolEvent::Complaint { .. } => "Complaint",
             ToolEvent::Tools { .. } => "Tools",
             ToolEvent::Called { .. } => "Called",
             ToolEvent::Calling { .. } => "Calling",

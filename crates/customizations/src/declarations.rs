@@ -7,7 +7,7 @@ use agenthost_protocol::common::{TextPosition, TextRange};
 use serde_json::Value;
 
 /// A JSON file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Declarations {
     /// Without comments.
     plain: String,

@@ -11,7 +11,10 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 
-use crate::package::{DEEPEST, LARGEST_FILE, Package, Room, usable_name};
+use crate::package::{A_FOLDER, DEEPEST, LARGEST_FILE, Package, Room, usable_name};
+
+/// What is said of something that can't be read as a file.
+const NO_FILE: &str = "it is a pipe, a socket or a device, not a file";
 
 /// What was found at a place.
 #[derive(Debug)]
@@ -75,9 +78,21 @@ pub(crate) fn read_files(root: &Path, names: &[String], boundary: &Path) -> OnDi
         folders: Vec::new(),
     };
     for name in names {
-        let path = root.join(name.trim_end_matches('/'));
-        if path.symlink_metadata().is_ok() {
-            walk.link(&path, name.trim_end_matches('/'));
+        let plain = name.trim_end_matches('/');
+        let path = root.join(plain);
+        if path.symlink_metadata().is_err() {
+            continue;
+        }
+        // Whatever stands in the place of a file would be read as one.
+        match (path.is_dir(), plain == name) {
+            (true, true) => walk.package.add_unreadable(plain, A_FOLDER),
+            (false, false) if path.exists() => {
+                let problem = format!("`{plain}`: it is not a folder");
+                walk.package.add_problem(problem);
+            }
+            (true, false) | (false, true | false) => {
+                walk.link(&path, plain);
+            }
         }
     }
     match walk.package.is_empty() {
@@ -174,6 +189,7 @@ impl Walk {
 
     fn place(&mut self, real: &Path, name: &str, metadata: &Metadata) -> Room {
         if metadata.is_dir() {
+            self.package.add_folder(name);
             if self.above.iter().any(|above| above == real) {
                 self.package
                     .add_problem(format!("`{name}`: links lead in a circle"));
@@ -184,6 +200,11 @@ impl Walk {
                     .add_problem(format!("`{name}`: {}", error.kind()));
             }
             return Room::Enough;
+        }
+        // To open a device can do something, so it is not even opened.
+        if !metadata.is_file() {
+            self.package.add_unreadable(name, NO_FILE);
+            return self.package.room_for(0);
         }
         self.file(real, name)
     }
@@ -199,8 +220,10 @@ impl Walk {
                 self.package.add_large(name, size);
                 self.package.room_for(0)
             }
-            // A pipe or socket means nothing here.
-            Ok(Content::NoFile) => Room::Enough,
+            Ok(Content::NoFile) => {
+                self.package.add_unreadable(name, NO_FILE);
+                self.package.room_for(0)
+            }
             Err(error) => {
                 self.package.add_unreadable(name, error.kind().to_string());
                 self.package.room_for(0)

@@ -33,6 +33,6 @@ mod turns;
 mod watching;
 
 pub use driver::{Customizations, Events, SpecError, Untrusted};
-pub use look::{Allowed, CODE, Code, Looked, Runs, look};
+pub use look::{Allowed, CODE, Code, Looked, Runs, decide, look};
 pub use placeholders::NotSet;
 pub use sources::{ConfiguredPlugin, Settings, code_key, declared};

@@ -3,8 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
+use agenthost_core::as_kept;
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::session::{Customization, LoadState};
+use agenthost_protocol::wire::Object;
+use agenthost_workspace::uri_of;
 
 use crate::mcp::McpSpec;
 use crate::parse::{Declared, Detail, Hook, Parsed};
@@ -130,6 +133,15 @@ pub fn look(
         }),
     });
     containers.chain(configured).collect()
+}
+
+/// Marks what is on and off in a folder, by what a host remembers in its
+/// settings.
+pub fn decide(looked: &mut [Looked], settings: &Object, folder: &Path) {
+    let folder = uri_of(folder);
+    for one in looked {
+        as_kept(settings, folder.as_ref(), &mut one.shown);
+    }
 }
 
 fn code(

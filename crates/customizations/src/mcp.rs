@@ -3,7 +3,7 @@
 //! [`ToolServers`] runs them, a task for each. What they offer, and what the
 //! clients of a session offer, is one server to the agent of each chat: the
 //! gateway. An agent starts a small program for it (the relay), which passes
-//! lines between the agent and a socket of the host.
+//! lines between the agent and a socket of the host; some come by HTTP instead.
 //!
 //! Whatever a server or an agent says is bounded and believed as little as can
 //! be: a list has a longest, a message, too, and names are made plain.
@@ -34,7 +34,8 @@ mod tokens;
 mod tools;
 mod trouble;
 
-pub use gateway::GatewayAddress;
+pub use gateway::{GatewayAddress, WebGateway, WebPlace};
+pub(crate) use origin::web_address;
 pub use relay::{RelayError, RelayTarget, relay};
 pub use servers::{ToolServers, ToolServersConfig, ToolServersError};
 pub use spec::{McpSpec, McpWay};

@@ -28,6 +28,18 @@ const SKIPPED_FOLDERS: &[&str] = &[".git", "node_modules"];
 /// kept.
 const READ_ENDINGS: &[&str] = &[".md", ".mdc", ".json", ".cursorrules"];
 
+/// Names that mean something only as files.
+const FILES: &[&str] = &[
+    "skill.md",
+    "plugin.json",
+    "hooks.json",
+    ".mcp.json",
+    "mcp.json",
+];
+
+/// What is said of a folder that stands where a file has to be.
+pub(crate) const A_FOLDER: &str = "it is a folder, not a file";
+
 /// The files of a container, by their path from its root.
 #[derive(Debug, Clone, Default)]
 pub struct Package {
@@ -124,6 +136,14 @@ impl Package {
         if self.room_for(0) == Room::Enough {
             let file = PackageFile::Unreadable(why.into());
             self.files.insert(path.to_owned(), file);
+        }
+    }
+
+    /// Notes that there is a folder, if a file has to be there.
+    pub fn add_folder(&mut self, path: &str) {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        if FILES.iter().any(|file| name.eq_ignore_ascii_case(file)) {
+            self.add_unreadable(path, A_FOLDER);
         }
     }
 

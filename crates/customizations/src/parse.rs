@@ -224,9 +224,6 @@ pub fn parse(package: &Package, frame: &Frame) -> Parsed {
         Layout::Files(kind) => components::files(&mut found, kind),
     }
     let mut parsed = found.parsed;
-    if parsed.failure.is_some() {
-        parsed.items.clear();
-    }
     parsed.code = servers::code_of(&parsed, package, frame.layout);
     parsed
 }
@@ -243,7 +240,11 @@ struct Finding<'a> {
 impl Finding<'_> {
     fn problem(&mut self, path: &str, what: impl std::fmt::Display) {
         let path: String = path.chars().take(200).collect();
-        self.parsed.problems.push(format!("`{path}`: {what}"));
+        let problem = format!("`{path}`: {what}");
+        // What is too many is so again with each one more.
+        if self.parsed.problems.last() != Some(&problem) {
+            self.parsed.problems.push(problem);
+        }
     }
 
     /// A file that has to be text; notes what is wrong with it.

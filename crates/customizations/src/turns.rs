@@ -1,6 +1,7 @@
 //! What a turn needs of all that a session has.
 
 mod commands;
+mod named;
 mod rules;
 
 use std::collections::BTreeSet;
@@ -103,7 +104,9 @@ impl View {
             Some(uri) => Some(self.agent(uri)?),
             None => None,
         };
-        let files: Vec<PathBuf> = preparation.files.iter().filter_map(path_of).collect();
+        let mut files: Vec<PathBuf> = preparation.files.iter().filter_map(path_of).collect();
+        let home = self.home.as_deref();
+        files.extend(named::files(&preparation.text, &self.directories, home));
         let mut text = String::new();
         rules::write(self, &files, &mut text);
         if let Some(agent) = agent {

@@ -11,6 +11,7 @@ use agenthost_protocol::wire::{Document, Json, Limits, Node, Object};
 use axum::extract::ws::Utf8Bytes;
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::garbled;
 use crate::older::Fluent;
 use crate::outbox::{Closing, Outbox};
 
@@ -58,6 +59,12 @@ pub(crate) fn decode(text: &str, limits: Limits) -> Option<Received> {
     let document = match Document::parse(text, limits) {
         Ok(document) => document,
         Err(error) => {
+            if let Some(id) = garbled::answers(text) {
+                tracing::debug!(%error, "an answer can't be read");
+                // Nothing is what no question is answered with.
+                let nothing = RawAnswer(Json::Null);
+                return Some(Received::Response(id, Box::new(Ok(nothing))));
+            }
             let error = RpcError::new(ErrorCode::ParseError, error.to_string());
             return Some(Received::Invalid(RequestId::Null, error));
         }

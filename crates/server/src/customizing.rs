@@ -114,11 +114,19 @@ impl Customizing {
     /// How agents get to the tools that the host offers.
     pub(crate) fn relay(&self, program: &RelayProgram) -> ToolRelay {
         let gateway: GatewayAddress = self.tools.gateway().clone();
+        let web = self.tools.web_gateway().clone();
         ToolRelay::new(
             program.program.to_string_lossy(),
             program.arguments.clone(),
             move |session, chat| gateway.relay_environment(session, chat),
         )
+        .with_web(move |session, chat| match web.place(session, chat) {
+            Ok(place) => Some((place.url, place.headers)),
+            Err(error) => {
+                tracing::warn!(%error, "no port can be opened: an agent has no tools of the host");
+                None
+            }
+        })
     }
 
     /// Has something found out. Should nobody be there to do that, turns begin

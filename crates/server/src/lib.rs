@@ -21,6 +21,7 @@ mod deliveries;
 mod delivery;
 mod drive;
 mod encode;
+mod garbled;
 mod gate;
 mod later;
 mod lines;

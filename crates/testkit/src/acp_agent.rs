@@ -13,6 +13,8 @@ mod output;
 mod sessions;
 #[path = "acp_agent/tools.rs"]
 mod tools;
+#[path = "acp_agent/web.rs"]
+mod web;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, StdinLock};

@@ -25,7 +25,8 @@ use rmcp::service::{RequestContext, RoleServer};
 pub use http::{HttpServer, Protection, RESOURCE_PATH};
 
 /// Set for the process that is to be the server; says how it behaves: `plain`,
-/// or one of `hang`, `refuse`, `junk`, `huge`, `die`, `stubborn`, `many`.
+/// or one of `hang`, `refuse`, `junk`, `huge`, `die`, `stubborn`, `many`,
+/// `mixed`, `nolist`.
 pub const AS_SERVER: &str = "AGENTHOST_TEST_MCP_SERVER";
 
 /// Is the server, if this process is meant to be; returns otherwise. Its tools

@@ -189,7 +189,8 @@ impl Agent for AcpAgent {
         };
         let agent = AcpAgent {
             tokens: session.tokens.clone(),
-            gateway: relay.map(|relay| Gateway::new(relay, session.uri.clone())),
+            gateway: relay
+                .map(|relay| Gateway::new(relay, session.uri.clone(), self.profile.tool_servers)),
             ..self.clone()
         };
         Box::pin(bridge::work(session, agent))

@@ -241,7 +241,8 @@ impl Live {
         let mut params = Map::new();
         params.insert("cwd".to_owned(), json!(folders.next()));
         let mut servers = self.mcp.servers.clone();
-        servers.extend(self.gateway.as_ref().map(|gateway| gateway.told(chat)));
+        let gateway = self.gateway.as_ref();
+        servers.extend(gateway.and_then(|gateway| gateway.told(chat, self.mcp.reaches)));
         params.insert("mcpServers".to_owned(), Value::Array(servers));
         let more: Vec<_> = folders.collect();
         if self.can.directories && !more.is_empty() {

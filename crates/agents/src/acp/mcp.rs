@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::process::resolve;
+use crate::relay::Reaches;
 
 /// A server that speaks the Model Context Protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub(crate) struct Usable {
     pub(crate) servers: Vec<Value>,
     /// The names of those that it can't.
     pub(crate) left_out: Vec<String>,
+    /// What it can reach at all.
+    pub(crate) reaches: Reaches,
 }
 
 /// Shows how many, not how they are reached.
@@ -71,7 +74,13 @@ impl Usable {
     pub(crate) fn of(servers: &[AcpMcpServer], said: &Value) -> Self {
         let http = said.pointer("/agentCapabilities/mcpCapabilities/http");
         let http = http == Some(&Value::Bool(true));
-        let mut usable = Usable::default();
+        let mut usable = Usable {
+            reaches: match http {
+                true => Reaches::Web,
+                false => Reaches::Programs,
+            },
+            ..Usable::default()
+        };
         for server in servers {
             match &server.way {
                 AcpMcpWay::Http { .. } if !http => usable.left_out.push(server.name.clone()),

@@ -4,6 +4,7 @@ use agenthost_protocol::common::ProtectedResource;
 
 use super::trust::{Trust, Trusting};
 use crate::known::{KnownAgent, TokenUse};
+use crate::relay::TakesServers;
 
 /// What is particular about an agent.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +22,8 @@ pub struct AcpProfile {
     pub sessions: AgentSessions,
     /// Whether it gets to the tools that the host offers.
     pub host_tools: HostTools,
+    /// How it takes servers of tools.
+    pub tool_servers: TakesServers,
     /// What it reads by itself of what customizes agents: beginnings of paths
     /// in the folders of a session, or in the home directory after `~/`.
     pub reads: Vec<String>,
@@ -66,6 +69,7 @@ impl AcpProfile {
             } else {
                 HostTools::Withheld
             },
+            tool_servers: known.tool_servers,
             reads: known.reads.clone(),
         }
     }

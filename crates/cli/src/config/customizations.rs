@@ -2,7 +2,7 @@
 //! that a person configured.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use agenthost_customizations::fetch::{ArchivePlace, PluginSource};
 use agenthost_customizations::parse::{Declared, DeclaredWay};
@@ -122,12 +122,12 @@ fn named(value: &str) -> String {
 }
 
 impl PluginTable {
-    fn plugin(&self) -> anyhow::Result<ConfiguredPlugin> {
+    fn plugin(&self, home: Option<&Path>) -> anyhow::Result<ConfiguredPlugin> {
         let source = match (&self.path, &self.url, &self.archive) {
-            (Some(path), None, None) if path.is_absolute() => PluginSource::Path(path.clone()),
-            (Some(path), None, None) => {
-                bail!("plugin `{}` is not an absolute path", path.display())
-            }
+            (Some(path), None, None) => match at_home(path, home) {
+                path if path.is_absolute() => PluginSource::Path(path),
+                path => bail!("plugin `{}` is not an absolute path", path.display()),
+            },
             (None, Some(url), None) => PluginSource::Git {
                 url: url.clone(),
                 reference: self.reference.clone(),
@@ -135,12 +135,12 @@ impl PluginTable {
             (None, None, Some(archive)) if archive.starts_with("https://") => {
                 PluginSource::Archive(ArchivePlace::Url(archive.clone()))
             }
-            (None, None, Some(archive)) if archive.starts_with('/') => {
-                PluginSource::Archive(ArchivePlace::Path(PathBuf::from(archive)))
-            }
-            (None, None, Some(archive)) => bail!(
-                "archive `{archive}` of a plugin is neither an absolute path nor an `https` address"
-            ),
+            (None, None, Some(archive)) => match at_home(Path::new(archive), home) {
+                path if path.is_absolute() => PluginSource::Archive(ArchivePlace::Path(path)),
+                _ => bail!(
+                    "archive `{archive}` of a plugin is neither an absolute path nor an `https` address"
+                ),
+            },
             _ => bail!(
                 "a plugin has a `path`, a `url` of a git repository or an `archive`: one of them"
             ),
@@ -157,13 +157,23 @@ impl PluginTable {
     }
 }
 
+/// A path in which `~/` is the user's folder.
+fn at_home(path: &Path, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        (Ok(_), None) | (Err(_), _) => path.to_owned(),
+    }
+}
+
 impl FileConfig {
     /// What is read for sessions, unless nothing is to be.
     pub(crate) fn customizations(&self) -> anyhow::Result<Option<CustomizationsConfig>> {
         if self.customizations == Some(false) {
             return Ok(None);
         }
-        let plugins = self.plugins.iter().map(PluginTable::plugin);
+        let home = absolute("HOME");
+        let plugins = self.plugins.iter();
+        let plugins = plugins.map(|plugin| plugin.plugin(home.as_deref()));
         let servers = self.mcp_servers.iter().map(McpTable::declared);
         let mut names = BTreeSet::new();
         if let Some(twice) = self
@@ -180,7 +190,7 @@ impl FileConfig {
         let settings = Settings {
             plugins: plugins.collect::<anyhow::Result<_>>()?,
             servers: servers.collect::<anyhow::Result<_>>()?,
-            home: absolute("HOME"),
+            home: home.clone(),
             config_home: config_home(),
             writable: self.writable_folders.clone(),
             environment: environment.collect(),

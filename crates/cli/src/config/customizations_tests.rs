@@ -45,8 +45,8 @@ fn a_plugin_or_server_that_can_not_be_is_refused() {
     assert_eq!(plugin("agents = ['goose']"), one);
     assert_eq!(plugin("path = '/a'\nurl = 'https://b'"), one);
     assert_eq!(
-        plugin("path = '~/a'"),
-        "plugin `~/a` is not an absolute path"
+        plugin("path = '~you/a'"),
+        "plugin `~you/a` is not an absolute path"
     );
     assert_eq!(
         plugin("path = '/a'\nreference = 'v1'"),
@@ -74,4 +74,18 @@ fn a_plugin_or_server_that_can_not_be_is_refused() {
     let twice = "[[mcp_servers]]\nname = 'm'\ncommand = 'x'\n".repeat(2);
     assert_eq!(refused(&twice), "there are two servers of the name `m`");
     assert!(refused("[[mcp_servers]]\ncommand = 'x'").contains("missing field `name`"));
+}
+
+#[test]
+fn a_plugin_may_be_in_the_folder_of_the_user() {
+    let home = absolute("HOME").unwrap();
+    let file = parse("[[plugins]]\npath = '~/x'\n[[plugins]]\narchive = '~/y.zip'").unwrap();
+    let settings = file.customizations().unwrap().unwrap().settings;
+    let addresses: Vec<_> = settings
+        .plugins
+        .iter()
+        .map(|plugin| plugin.source.address())
+        .collect();
+    let below = |name: &str| home.join(name).display().to_string();
+    assert_eq!(addresses, [below("x"), below("y.zip")]);
 }

@@ -1,10 +1,10 @@
 //! What a folder has, read here and now.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use agenthost_customizations::{Looked, Settings, look};
+use agenthost_customizations::{Looked, Settings, decide, look};
 use agenthost_protocol::ids::ProviderId;
+use agenthost_protocol::wire::Object;
 use agenthost_server::{PACKAGES, ServerConfig};
 use anyhow::{Context, bail};
 
@@ -26,6 +26,8 @@ pub(crate) struct Here {
     pub(crate) data: PathBuf,
     /// The agent that is meant; all if there is none.
     pub(crate) agent: Option<ProviderId>,
+    /// What the host is set to, as far as it was asked.
+    remembered: Object,
     /// Where the host keeps what it remembers.
     data_directory: PathBuf,
     agents: Vec<ProviderId>,
@@ -60,6 +62,7 @@ impl Here {
             settings,
             data: host.data_directory.join(PACKAGES),
             agent: None,
+            remembered: Object::new(),
             agents: agents.collect(),
             data_directory: host.data_directory,
         })
@@ -74,15 +77,16 @@ impl Here {
         })
     }
 
-    /// Asks the host which code a person allowed. Where there was never a host
-    /// nobody has allowed anything.
+    /// Asks the host which code a person allowed, and what is on and off. Where
+    /// there was never a host nobody has decided anything.
     pub(crate) async fn learn_trust(&mut self, place: &Place) -> Trust {
         if !self.data_directory.exists() {
             return Trust::Known;
         }
         match ask(place).await {
-            Ok(keys) => {
-                self.settings.trusted = keys;
+            Ok(values) => {
+                self.settings.trusted = texts(&values, TRUSTED).into_iter().collect();
+                self.remembered = values;
                 Trust::Known
             }
             Err(error) => Trust::Unknown(format!("{error:#}")),
@@ -97,22 +101,24 @@ impl Here {
             look(&settings, &data, agent.as_ref(), &directories)
         });
         let folder = self.directory.display();
-        reading.await.with_context(|| format!("read `{folder}`"))
+        let mut looked = reading.await.with_context(|| format!("read `{folder}`"))?;
+        decide(&mut looked, &self.remembered, &self.directory);
+        Ok(looked)
     }
 }
 
-async fn ask(place: &Place) -> anyhow::Result<BTreeSet<String>> {
+async fn ask(place: &Place) -> anyhow::Result<Object> {
     let mut attached = Attached::to(place, PATIENCE).await?;
     let values = host_settings::read(&mut attached.client).await;
     attached.leave().await?;
-    Ok(texts(&values?, TRUSTED).into_iter().collect())
+    values
 }
 
 /// Tells a person that it is not known which code was allowed.
 pub(super) fn complain(trust: &Trust) {
     if let Trust::Unknown(problem) = trust {
         output::note(&format!(
-            "which code was allowed is not known, the host can't be asked: {problem}"
+            "which code was allowed and what is off is not known, the host can't be asked: {problem}"
         ));
     }
 }

@@ -7,6 +7,9 @@ use agenthost_protocol::session::{
 /// Most letters of a line, so that one thing stays on one line.
 const WIDTH: usize = 110;
 
+/// What is wrong with a server that runs, as the host names it.
+const PROBLEM: &str = "agenthost.problem";
+
 /// Whether servers run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Servers {
@@ -148,7 +151,11 @@ fn server_state(
     match (&server.state, servers) {
         (_, Servers::NotRun) => ("", None),
         (McpServerState::Starting(_), _) => ("starting", None),
-        (McpServerState::Ready, _) => ("ready", None),
+        (McpServerState::Ready, _) => {
+            let meta = server.base.meta.as_ref();
+            let problem = meta.and_then(|meta| meta.get(PROBLEM)?.as_str());
+            ("ready", problem.map(str::to_owned))
+        }
         (McpServerState::AuthRequired(requirement), _) => {
             let resource = &requirement.resource.resource;
             (

@@ -16,6 +16,7 @@ mod customizations;
 mod hooks;
 mod killed;
 mod resources;
+mod shown;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};

@@ -55,7 +55,7 @@ impl Host {
             matches!(one, Customization::Plugin(plugin) if plugin.container.client_id.is_some())
         });
         for shown in of_clients.cloned().collect::<Vec<_>>() {
-            let decided = self.as_decided(session, shown);
+            let decided = self.as_shown(session, shown);
             self.publish(session, decided, out);
         }
         self.customizations_changed(session, out);

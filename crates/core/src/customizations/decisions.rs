@@ -28,7 +28,7 @@ const KEPT: usize = 1_000;
 
 /// The word for everywhere, in what is kept. Folders are named by their
 /// addresses.
-const EVERYWHERE: &str = "*";
+pub(super) const EVERYWHERE: &str = "*";
 
 /// A scope of one kind at most, and no folder but the one that the session is
 /// in. One that nobody knows is not guessed at (FWD-3).
@@ -78,10 +78,10 @@ fn primary(session: &SessionState) -> Option<&Uri> {
 /// What a customization is called for good: where it comes from, and its name
 /// there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Key(String);
+pub(super) struct Key(pub(super) String);
 
 impl Key {
-    fn of(customization: &Customization) -> Option<Self> {
+    pub(super) fn of(customization: &Customization) -> Option<Self> {
         let base = customization.base()?;
         Some(match customization {
             Customization::McpServer(_) => Key(format!("{}#{}", base.uri, base.name)),
@@ -91,7 +91,7 @@ impl Key {
         })
     }
 
-    fn of_child(container: &Customization, child: &ChildCustomization) -> Option<Self> {
+    pub(super) fn of_child(container: &Customization, child: &ChildCustomization) -> Option<Self> {
         let kind = match child {
             ChildCustomization::Agent(_) => "agent",
             ChildCustomization::Skill(_) => "skill",
@@ -109,7 +109,7 @@ impl Key {
 impl Host {
     /// A customization with what was decided about it, and with what is known
     /// of its servers.
-    pub(super) fn as_decided(&self, session: &Uri, mut new: Customization) -> Customization {
+    pub(crate) fn as_decided(&self, session: &Uri, mut new: Customization) -> Customization {
         let Some(state) = self.session(session) else {
             return new;
         };

@@ -1,10 +1,11 @@
 //! What turns need of customizations.
 
-use agenthost_protocol::chat::{Attachment, ErrorPart, Message};
+use agenthost_protocol::chat::{ErrorPart, Message};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 
+use super::touched::files;
 use crate::customizing::{CustomizationErrand, Preparation, Prepared};
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
@@ -51,7 +52,7 @@ impl Host {
             turn: turn.clone(),
             text: message.text.clone(),
             agent: message.agent.as_ref().map(|agent| agent.uri.clone()),
-            files: files(message),
+            files: files(message, self.chat(chat)),
             own_commands: own.map(|command| command.name.clone()).collect(),
             session,
         };
@@ -118,19 +119,4 @@ impl Host {
             self.prompt_if_read(&chat, out);
         }
     }
-}
-
-/// The files that a message refers to.
-fn files(message: &Message) -> Vec<Uri> {
-    let attachments = message.attachments.iter().flatten();
-    attachments
-        .filter_map(|attachment| match attachment {
-            Attachment::Resource(resource) => Some(resource.content.uri.clone()),
-            Attachment::Simple(_)
-            | Attachment::EmbeddedResource(_)
-            | Attachment::Annotations(_)
-            | Attachment::Chat(_)
-            | Attachment::Unknown(_) => None,
-        })
-        .collect()
 }

@@ -141,6 +141,10 @@ pub(crate) fn tool_event(line: &str) -> Input {
             server,
             error: ErrorInfo::new("failed", rest),
         },
+        "complaint" => ToolEvent::Complaint {
+            server,
+            about: Some(rest.to_owned()).filter(|rest| !rest.is_empty()),
+        },
         "stopped" => ToolEvent::Stopped { server },
         "sought" => ToolEvent::Sought,
         "has" => ToolEvent::Tools {
@@ -242,10 +246,17 @@ pub(crate) fn render(errand: &CustomizationErrand) -> String {
             format!("off [{}]", ids.join(", "))
         }
         CustomizationErrand::Trust { keys } => format!("trust {keys:?}"),
-        CustomizationErrand::Prepare(preparation) => format!(
-            "prepare {} {:?} agent {:?}",
-            preparation.turn, preparation.text, preparation.agent
-        ),
+        CustomizationErrand::Prepare(preparation) => {
+            let files: Vec<_> = preparation.files.iter().map(Uri::as_str).collect();
+            let files = match files.is_empty() {
+                true => String::new(),
+                false => format!(" about [{}]", files.join(", ")),
+            };
+            format!(
+                "prepare {} {:?} agent {:?}{files}",
+                preparation.turn, preparation.text, preparation.agent
+            )
+        }
         CustomizationErrand::TurnEnded { turn, .. } => format!("{turn} ended"),
         CustomizationErrand::CheckTool { ticket, tool } => {
             format!("check {} {:?} with {}", ticket.0, tool.names, tool.input)

@@ -12,6 +12,7 @@ mod authentication;
 mod changes;
 mod changesets;
 mod chats;
+mod complaints;
 mod completing;
 mod configuration;
 mod contents;

@@ -31,6 +31,7 @@ pub(super) struct Walk {
     /// What there is still to ask.
     pending: VecDeque<Question>,
     open: BTreeMap<Ticket, Question>,
+    /// How many folders there are, up to one too many.
     folders: usize,
     package: Package,
     /// The files as they came, to be written down.
@@ -164,11 +165,15 @@ impl Walk {
                     "`{inside}`: folders are too deep inside each other"
                 )),
                 "directory" if self.folders >= MOST_FOLDERS => {
-                    self.package
-                        .add_problem(format!("it has more than {MOST_FOLDERS} folders"));
-                    return;
+                    // Every folder that is still to be told may have more of them.
+                    if self.folders == MOST_FOLDERS {
+                        self.folders += 1;
+                        self.package
+                            .add_problem(format!("it has more than {MOST_FOLDERS} folders"));
+                    }
                 }
                 "directory" => {
+                    self.package.add_folder(&inside);
                     self.folders += 1;
                     self.pending.push_back(Question::Folder {
                         path: inside,

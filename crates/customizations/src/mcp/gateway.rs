@@ -5,7 +5,10 @@
 //! can't speak for another one's chat.
 
 mod asking;
+mod seat;
 mod service;
+mod visit;
+mod web;
 
 use std::fmt::Write as _;
 use std::io;
@@ -20,14 +23,18 @@ use rmcp::service::serve_server_with_ct;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
+};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::lines::{Ending, Lines};
-use super::relay::{CHAT, Hello, SECRET, SESSION, SOCKET};
+use super::relay::{CHAT, Hello, SECRET, SESSION, SOCKET, WELCOME};
 use super::servers::Shared;
+pub use web::{WebGateway, WebPlace};
+
 use service::{Came, Counter};
 
 /// How long it may take until an agent has said who it is.
@@ -153,7 +160,7 @@ impl Gateway {
 
 /// Serves one agent until it leaves, or its session does.
 async fn attend(shared: &Arc<Shared>, address: &GatewayAddress, stream: UnixStream) {
-    let (reader, writer) = stream.into_split();
+    let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
     let hello = tokio::time::timeout(HELLO, hello(&mut reader, address));
     let hello = shared.stopping.run_until_cancelled(hello).await;
@@ -161,6 +168,20 @@ async fn attend(shared: &Arc<Shared>, address: &GatewayAddress, stream: UnixStre
         tracing::warn!("somebody came for tools who was not asked to");
         return;
     };
+    if writer.write_all(WELCOME).await.is_err() {
+        return;
+    }
+    serve(shared, session, chat, reader, writer).await;
+}
+
+/// Serves the agent of a chat by lines, until it leaves or its session does.
+async fn serve(
+    shared: &Arc<Shared>,
+    session: Uri,
+    chat: Uri,
+    reader: impl AsyncBufRead + Send + Unpin + 'static,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
+) {
     let room = shared.room(&session);
     let before = room.times_told();
     shared.tell(&session, ToolEvent::Sought).await;

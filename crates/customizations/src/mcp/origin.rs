@@ -3,7 +3,7 @@
 use reqwest::Url;
 
 /// An address that requests may go to, if it is one.
-pub(super) fn web_address(text: &str) -> Option<Url> {
+pub(crate) fn web_address(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
     (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)
 }

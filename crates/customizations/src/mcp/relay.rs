@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::UnixStream;
 
 /// Names the socket of the host.
@@ -19,6 +19,9 @@ pub(super) const CHAT: &str = "AGENTHOST_TOOLS_CHAT";
 /// Shows that the host gave these out itself.
 pub(super) const SECRET: &str = "AGENTHOST_TOOLS_SECRET";
 
+/// What the host says to a relay that it lets in, before anything else.
+pub(super) const WELCOME: &[u8] = b"come in\n";
+
 /// Why there is no relay.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
@@ -28,6 +31,9 @@ pub enum RelayError {
     /// The host can't be reached.
     #[error("reach the host: {0}")]
     Host(#[source] io::Error),
+    /// The host did not let it in.
+    #[error("the host does not let this in\nhint: agents start this, with what the host gave them")]
+    Refused,
 }
 
 /// The host, and what the relay says to it first.
@@ -87,7 +93,7 @@ impl RelayTarget {
 ///
 /// # Errors
 ///
-/// If the host can't be reached. An end is none.
+/// If the host can't be reached, or does not let it in. An end is none.
 pub async fn relay(
     target: RelayTarget,
     mut input: impl AsyncRead + Unpin,
@@ -99,6 +105,11 @@ pub async fn relay(
     let hello = format!("{}\n", hello.map_err(RelayError::Host)?);
     let said = to_host.write_all(hello.as_bytes()).await;
     said.map_err(RelayError::Host)?;
+    let mut welcome = [0; WELCOME.len()];
+    let heard = from_host.read_exact(&mut welcome).await;
+    if heard.is_err() || welcome != WELCOME {
+        return Err(RelayError::Refused);
+    }
     // A side that can't be read or written is one that has ended.
     tokio::select! {
         ended = tokio::io::copy(&mut input, &mut to_host) => drop(ended),

@@ -23,7 +23,7 @@ use super::process::Process;
 use super::room::{Door, Room, Standing};
 use super::servers::{FAILED, Shared};
 use super::spec::{McpSpec, McpWay};
-use super::tools;
+use super::tools::{self, NotListed};
 use super::trouble::{ELSEWHERE, PROGRAM, Stuck, doubted, named, not_begun, not_listed};
 
 /// What is wanted of a server.
@@ -52,6 +52,8 @@ pub(super) struct Runner {
     requirement: Option<McpAuthRequirement>,
     /// The number of the token that is shown.
     shown: u64,
+    /// What is wrong with what it lists, as it was told.
+    complaint: Option<String>,
 }
 
 /// Tells the host about one server.
@@ -96,6 +98,7 @@ impl Runner {
             door: None,
             requirement: None,
             shown: 0,
+            complaint: None,
         }
     }
 
@@ -219,14 +222,17 @@ impl Runner {
             door: self.door.clone(),
             tools: Vec::new(),
         };
-        standing.tools = tokio::select! {
+        let listed = tokio::select! {
             listed = tools::list(&link, &forever) => match listed {
-                Ok(tools) => tools,
-                Err(LinkError::Challenged(challenge)) => return Stuck::Challenged(challenge),
+                Ok(listed) => listed,
+                Err(NotListed::Link(LinkError::Challenged(challenge))) => {
+                    return Stuck::Challenged(challenge);
+                }
                 Err(error) => return Stuck::Failed(not_listed(&error)),
             },
             _ = &mut closed => return Stuck::Failed("it has ended".to_owned()),
         };
+        standing.tools = listed.tools;
         self.room.enter(&self.server, standing.clone());
         self.room.until_told().await;
         let ready = ToolEvent::Ready {
@@ -234,6 +240,9 @@ impl Runner {
             apps: tools::apps(&capabilities),
         };
         self.teller().tell(ready).await;
+        // What was told of it before it was ready counts no more.
+        self.complaint = None;
+        self.complain(listed.complaint).await;
         let pauses = match self.door {
             Some(_) => ELSEWHERE,
             None => PROGRAM,
@@ -245,11 +254,13 @@ impl Runner {
             tokio::select! {
                 _ = &mut closed => return Stuck::Failed("it has ended".to_owned()),
                 () = ears.tools_changed() => match tools::list(&link, &forever).await {
-                    Ok(tools) => {
-                        standing.tools = tools;
+                    Ok(listed) => {
+                        standing.tools = listed.tools;
                         self.room.enter(&self.server, standing.clone());
+                        self.complain(listed.complaint).await;
                     }
-                    Err(_) => tracing::warn!(server = %self.server, "its tools can't be listed"),
+                    // It has what it had before.
+                    Err(error) => self.complain(Some(not_listed(&error))).await,
                 },
                 () = ears.doubt() => {
                     if let Some(stuck) = doubted(&link, pauses, &forever).await {
@@ -262,6 +273,17 @@ impl Runner {
                     }
                 }
             }
+        }
+    }
+
+    /// Says what is wrong with what it lists, if that is something else than
+    /// before.
+    async fn complain(&mut self, about: Option<String>) {
+        if self.complaint != about {
+            self.complaint.clone_from(&about);
+            let server = self.server.clone();
+            let complaint = ToolEvent::Complaint { server, about };
+            self.teller().tell(complaint).await;
         }
     }
 

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::forwards;
-use super::gateway::{Gateway, GatewayAddress};
+use super::gateway::{Gateway, GatewayAddress, WebGateway};
 use super::http;
 use super::room::{Room, Standing, server_tools};
 use super::running::{Runner, Wish};
@@ -72,6 +72,7 @@ pub struct ToolServers {
     shared: Arc<Shared>,
     runs: Arc<Runs>,
     gateway: GatewayAddress,
+    web: WebGateway,
 }
 
 /// What all tasks here use.
@@ -123,6 +124,7 @@ impl ToolServers {
         let address = gateway.address();
         shared.tasks.spawn(gateway.serve(Arc::clone(&shared)));
         Ok(ToolServers {
+            web: WebGateway::new(Arc::clone(&shared), address.clone()),
             shared,
             runs: Arc::default(),
             gateway: address,
@@ -132,6 +134,11 @@ impl ToolServers {
     /// Where agents find the tools of their session.
     pub fn gateway(&self) -> &GatewayAddress {
         &self.gateway
+    }
+
+    /// Where agents that want HTTP find them.
+    pub fn web_gateway(&self) -> &WebGateway {
+        &self.web
     }
 
     /// Does what the host wants. How a server that is to be started is
@@ -277,6 +284,7 @@ impl ToolServers {
     fn end(&self, session: &Uri) {
         let room = self.shared.lock().remove(session);
         self.runs.leave(session);
+        self.web.forget(session);
         if let Some(room) = room {
             room.over.cancel();
         }

@@ -56,38 +56,98 @@ impl OwnTool {
     }
 }
 
-/// Lists all tools of a server. What is malformed is left out.
-pub(super) async fn list(
-    link: &Link,
-    cancel: &CancellationToken,
-) -> Result<Vec<OwnTool>, LinkError> {
-    let mut tools: Vec<OwnTool> = Vec::new();
+/// What a server listed.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    /// What can be used.
+    pub(super) tools: Vec<OwnTool>,
+    /// What is wrong with the rest.
+    pub(super) complaint: Option<String>,
+}
+
+/// Why the tools of a server are not known.
+#[derive(Debug)]
+pub(super) enum NotListed {
+    /// It could not be asked.
+    Link(LinkError),
+    /// What it answered is no list.
+    NoList,
+}
+
+/// Lists all tools of a server. What is malformed is left out, and said so.
+pub(super) async fn list(link: &Link, cancel: &CancellationToken) -> Result<Listed, NotListed> {
     if link.capabilities().tools.is_none() {
-        return Ok(tools);
+        return Ok(Listed::default());
     }
+    let mut listing = Listing::default();
     let mut cursor: Option<Json> = None;
     for _ in 0..PAGES {
         let params = cursor.take().map(|cursor| ("cursor".to_owned(), cursor));
         let params = Object::from_iter(params);
         let asked = link.request("tools/list", params, Listener::Nobody, PATIENCE, cancel);
-        let mut page = asked.await?;
-        let listed = page.get_mut("tools").map(Json::take);
-        let Some(Json::Array(listed)) = listed else {
-            break;
-        };
-        for tool in listed.into_iter().filter_map(tool) {
-            let known = tools.iter().any(|other| other.name == tool.name);
-            if tools.len() < MOST && !known {
-                tools.push(tool);
-            }
+        let mut page = asked.await.map_err(NotListed::Link)?;
+        match page.get_mut("tools").map(Json::take) {
+            Some(Json::Array(listed)) => listing.add(listed),
+            Some(_) | None if listing.tools.is_empty() => return Err(NotListed::NoList),
+            Some(_) | None => listing.is_cut = true,
         }
         cursor = page.get_mut("nextCursor").map(Json::take);
         cursor = cursor.filter(|cursor| cursor.as_str().is_some_and(|text| !text.is_empty()));
-        if cursor.is_none() || tools.len() >= MOST {
+        if cursor.is_none() || listing.is_full() {
             break;
         }
     }
-    Ok(tools)
+    listing.is_cut |= cursor.is_some();
+    Ok(listing.over())
+}
+
+/// A list, as far as it is known.
+#[derive(Default)]
+struct Listing {
+    tools: Vec<OwnTool>,
+    /// How many were no tools, or had the name of another one.
+    wrong: usize,
+    /// Whether there are more than are looked at.
+    is_cut: bool,
+}
+
+impl Listing {
+    fn is_full(&self) -> bool {
+        self.tools.len() >= MOST
+    }
+
+    fn add(&mut self, listed: Vec<Json>) {
+        for one in listed {
+            if self.is_full() {
+                self.is_cut = true;
+                return;
+            }
+            let known = |tool: &OwnTool| self.tools.iter().any(|other| other.name == tool.name);
+            match tool(one).filter(|tool| !known(tool)) {
+                Some(tool) => self.tools.push(tool),
+                None => self.wrong += 1,
+            }
+        }
+    }
+
+    fn over(self) -> Listed {
+        let wrong = match self.wrong {
+            0 => None,
+            wrong => Some(format!(
+                "{wrong} of the tools that it lists can't be used: they have no name or arguments, \
+                 are too long, or are there twice"
+            )),
+        };
+        let cut = self.is_cut.then(|| {
+            let count = self.tools.len();
+            format!("of the tools that it lists only the first {count} are used")
+        });
+        let all: Vec<_> = wrong.into_iter().chain(cut).collect();
+        Listed {
+            complaint: (!all.is_empty()).then(|| all.join("; ")),
+            tools: self.tools,
+        }
+    }
 }
 
 /// What apps of a server may do by its channel: what it can do itself

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::challenge::Challenge;
 use super::link::{Link, LinkError, Listener};
+use super::tools::NotListed;
 
 /// How long a server may take to show that it is still there.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
@@ -131,8 +132,11 @@ fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
 }
 
 /// Why the tools of a server are not known.
-pub(super) fn not_listed(error: &LinkError) -> String {
-    format!("list its tools: {}", short(&error.to_string()))
+pub(super) fn not_listed(error: &NotListed) -> String {
+    match error {
+        NotListed::Link(error) => format!("list its tools: {}", short(&error.to_string())),
+        NotListed::NoList => "what it says of its tools is no list".to_owned(),
+    }
 }
 
 /// As much of a text as a person wants to read.

@@ -120,6 +120,14 @@ fn markdown(found: &mut Finding<'_>, kind: Kind, path: &str, fallback: &str) {
         return;
     };
     let file = read(found, path, &text);
+    let has_name = matches!(kind, Kind::Agent | Kind::Skill | Kind::Rule);
+    if file.nameless && has_name {
+        let fallback = cut(fallback, 80);
+        found.problem(
+            path,
+            format!("its `name` is empty: it is called `{fallback}`"),
+        );
+    }
     let name = match (&file.name, kind) {
         // The name of a file is what people type.
         (Some(name), Kind::Agent | Kind::Skill | Kind::Rule) => name.clone(),
@@ -172,11 +180,16 @@ fn item(found: &Finding<'_>, kind: Kind, path: &str, name: &str, file: Markdown)
             // it mean what the switch says.
             let plain = !path.ends_with(".mdc") && !path.ends_with(".instructions.md");
             let by_default = (plain && file.globs.is_none()) || everywhere;
+            // Who wrote it may have meant some files alone.
+            let always = match file.unclear {
+                true => Some(false),
+                false => by_default.then_some(true),
+            };
             (
                 ChildCustomization::Rule(RuleCustomization {
                     leaf,
                     description: file.description,
-                    always_apply: file.always.or(by_default.then_some(true)),
+                    always_apply: file.always.or(always),
                     globs: file.globs,
                 }),
                 Detail::Rule(body),

@@ -64,9 +64,7 @@ const COMPONENTS: &[Component] = &[
 
 /// Finds everything in a package.
 pub(super) fn plugin(found: &mut Finding<'_>) {
-    let Some((path, manifest)) = manifest(found) else {
-        return;
-    };
+    let (path, manifest) = manifest(found);
     let values = manifest.value.as_object().cloned().unwrap_or_default();
     describe(found, path, &values);
     for component in COMPONENTS {
@@ -78,32 +76,26 @@ pub(super) fn plugin(found: &mut Finding<'_>) {
     }
 }
 
-/// The manifest and where it is. Without one a package is what its folders
-/// say; with one that can't be read it is nothing.
-fn manifest(found: &mut Finding<'_>) -> Option<(&'static str, Declarations)> {
+/// The manifest and where it is. Without one that can be read a package is
+/// what its folders say.
+fn manifest(found: &mut Finding<'_>) -> (&'static str, Declarations) {
     for path in MANIFESTS {
         let text = match found.package.file(path) {
             None | Some(PackageFile::Other(_)) => continue,
             Some(PackageFile::Text(text)) => text,
             Some(PackageFile::Unreadable(why)) => {
-                found.parsed.failure = Some(format!("`{path}`: {why}"));
-                return None;
+                found.problem(path, why);
+                return (path, Declarations::default());
             }
         };
-        return match Declarations::parse(text) {
-            Ok(manifest) if manifest.value.is_object() => Some((path, manifest)),
-            Ok(_) => {
-                found.parsed.failure = Some(format!("`{path}`: it has to be an object"));
-                None
-            }
-            Err(problem) => {
-                found.parsed.failure = Some(format!("`{path}`: {problem}"));
-                None
-            }
-        };
+        match Declarations::parse(text) {
+            Ok(manifest) if manifest.value.is_object() => return (path, manifest),
+            Ok(_) => found.problem(path, "it has to be an object"),
+            Err(problem) => found.problem(path, problem),
+        }
+        return (path, Declarations::default());
     }
-    let none = Declarations::parse("{}").ok()?;
-    Some(("plugin.json", none))
+    ("plugin.json", Declarations::default())
 }
 
 fn describe(found: &mut Finding<'_>, path: &str, values: &Map<String, Value>) {
@@ -167,9 +159,13 @@ fn one(
         let there = path_named.is_empty()
             || found.package.file(path_named).is_some()
             || found.package.below(path_named).next().is_some();
+        let a_folder = there && found.package.file(path_named).is_none();
+        let wants_file = matches!(component.kind, Kind::Hook | Kind::Server);
+        let name = cut(path_named, 80);
         if !there {
-            let problem = format!("it names `{}`, which is not there", cut(path_named, 80));
-            found.problem(path, problem);
+            found.problem(path, format!("it names `{name}`, which is not there"));
+        } else if a_folder && wants_file {
+            found.problem(path, format!("it names `{name}`, which is no file"));
         }
     }
     if !instead {

@@ -10,10 +10,15 @@ use crate::front_matter;
 /// Most globs of a rule, and most tools of an agent.
 const MOST: usize = 100;
 
+/// What says which files a rule is about.
+const GLOBS: &[&str] = &["globs", "applyTo", "paths"];
+
 /// A Markdown file that means something.
 #[derive(Default)]
 pub(super) struct Markdown {
     pub(super) name: Option<String>,
+    /// Whether it says that it has no name.
+    pub(super) nameless: bool,
     pub(super) description: Option<String>,
     pub(super) model: Option<String>,
     pub(super) tools: Option<Vec<String>>,
@@ -21,6 +26,8 @@ pub(super) struct Markdown {
     pub(super) not_by_user: Option<bool>,
     pub(super) always: Option<bool>,
     pub(super) globs: Option<Vec<String>>,
+    /// Whether it can't be known when it counts.
+    pub(super) unclear: bool,
     /// The first line of prose.
     pub(super) first_line: Option<String>,
     pub(super) body: Arc<str>,
@@ -36,20 +43,23 @@ pub(super) fn read(found: &mut Finding<'_>, path: &str, text: &str) -> Markdown 
         found,
         path,
         values: &top.values,
+        wrong: Vec::new(),
     };
     let name = values.text("name").map(|name| cut(&name, LONGEST_NAME));
     let description = values.text("description");
     let model = values.list("model").and_then(|all| all.into_iter().next());
     let tools = values.list("tools").filter(|tools| !tools.is_empty());
-    let globs = ["globs", "applyTo", "paths"]
-        .iter()
-        .find_map(|key| values.list(key));
+    let globs = GLOBS.iter().find_map(|key| values.list(key));
     let always = values.flag("alwaysApply");
     let by_user = values.flag("user-invocable");
     let infer = values.flag("infer");
     let not_by_model = values.flag("disable-model-invocation");
+    let about_when = |key: &&str| GLOBS.contains(key) || *key == "alwaysApply";
+    let unclear = top.problem.is_some() || values.wrong.iter().any(about_when);
     Markdown {
+        nameless: name.is_none() && top.values.contains_key("name"),
         name,
+        unclear,
         description: description.map(|text| cut(&text, LONGEST_DESCRIPTION)),
         model,
         tools,
@@ -76,10 +86,12 @@ struct Values<'a, 'b> {
     found: &'a mut Finding<'b>,
     path: &'a str,
     values: &'a Map<String, Value>,
+    /// What has another type than it should.
+    wrong: Vec<&'static str>,
 }
 
 impl Values<'_, '_> {
-    fn text(&mut self, key: &str) -> Option<String> {
+    fn text(&mut self, key: &'static str) -> Option<String> {
         match self.values.get(key)? {
             Value::Null => None,
             Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
@@ -92,7 +104,7 @@ impl Values<'_, '_> {
         }
     }
 
-    fn flag(&mut self, key: &str) -> Option<bool> {
+    fn flag(&mut self, key: &'static str) -> Option<bool> {
         match self.values.get(key)? {
             Value::Null => None,
             Value::Bool(flag) => Some(*flag),
@@ -106,7 +118,7 @@ impl Values<'_, '_> {
     }
 
     /// A list, or a text with commas.
-    fn list(&mut self, key: &str) -> Option<Vec<String>> {
+    fn list(&mut self, key: &'static str) -> Option<Vec<String>> {
         let list: Vec<String> = match self.values.get(key)? {
             Value::Null => return None,
             Value::String(text) => split(text),
@@ -137,7 +149,8 @@ impl Values<'_, '_> {
         )
     }
 
-    fn wrong(&mut self, key: &str, expected: &str) {
+    fn wrong(&mut self, key: &'static str, expected: &str) {
+        self.wrong.push(key);
         let problem = format!("`{key}` has to be {expected}");
         self.found.problem(self.path, problem);
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{Detail, Finding, Item, Kind, LONGEST_NAME, Layout, Parsed, Place};
 use crate::declarations::Declarations;
 use crate::identity::digest_of;
+use crate::mcp::web_address;
 use crate::package::{Package, hex};
 
 /// Most servers of a container.
@@ -251,11 +252,30 @@ fn way_of(value: &Value) -> Result<Option<DeclaredWay>, String> {
             environment: pairs(object.get("env"), "env")?,
             directory: text("cwd")?,
         })),
-        (_, Some(url)) if !program => Ok(Some(DeclaredWay::Http {
-            url,
-            headers: pairs(object.get("headers"), "headers")?,
-        })),
+        (_, Some(url)) if !program => {
+            if !may_be_of_the_web(&url) {
+                let wrong = "has an address that is not one of the web: it has to be `https://…` \
+                             or `http://…`";
+                return Err(wrong.to_owned());
+            }
+            Ok(Some(DeclaredWay::Http {
+                url,
+                headers: pairs(object.get("headers"), "headers")?,
+            }))
+        }
         _ => Err("has neither a `command` nor a `url`".to_owned()),
+    }
+}
+
+/// Whether requests may go to an address. Of one with names in it only the
+/// beginning is known so far; the rest shows when it is used.
+fn may_be_of_the_web(url: &str) -> bool {
+    match url.split_once('$') {
+        None => web_address(url).is_some(),
+        Some((known, _)) => match known.split_once(':') {
+            Some((scheme, _)) => ["http", "https"].contains(&scheme.to_lowercase().as_str()),
+            None => true,
+        },
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which rules a turn has to keep.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use agenthost_protocol::session::{ChildCustomization, RuleCustomization};
 use globset::GlobBuilder;
@@ -68,11 +68,8 @@ fn weight(view: &View, rule: &RuleCustomization, files: &[PathBuf]) -> Weight {
         return Weight::Whole;
     }
     let globs = rule.globs.as_deref().unwrap_or_default();
-    if globs.iter().any(|glob| {
-        files
-            .iter()
-            .any(|file| concerns(glob, file, &view.directories))
-    }) {
+    let directories = &view.directories;
+    if globs.iter().any(|glob| concerns(glob, files, directories)) {
         return Weight::Whole;
     }
     match rule.description.is_some() || !globs.is_empty() {
@@ -81,8 +78,8 @@ fn weight(view: &View, rule: &RuleCustomization, files: &[PathBuf]) -> Weight {
     }
 }
 
-/// Whether a glob means a file, seen from any folder of the session.
-fn concerns(glob: &str, file: &Path, directories: &[PathBuf]) -> bool {
+/// Whether a glob means one of some files, seen from any folder of the session.
+fn concerns(glob: &str, files: &[PathBuf], directories: &[PathBuf]) -> bool {
     let glob = glob.trim_start_matches("./").trim_start_matches('/');
     // A name alone means files of that name anywhere.
     let glob = match glob.contains('/') {
@@ -93,9 +90,10 @@ fn concerns(glob: &str, file: &Path, directories: &[PathBuf]) -> bool {
         return false;
     };
     let matcher = matcher.compile_matcher();
-    let mut inside = directories
-        .iter()
-        .filter_map(|directory| file.strip_prefix(directory).ok());
+    let mut inside = files.iter().flat_map(|file| {
+        let seen_from = |directory: &PathBuf| file.strip_prefix(directory).ok();
+        directories.iter().filter_map(seen_from)
+    });
     inside.any(|path| matcher.is_match(path))
 }
 
@@ -117,7 +115,7 @@ mod tests {
             ("[", "/w/[", false),
         ] {
             assert_eq!(
-                concerns(glob, Path::new(file), &directories),
+                concerns(glob, &[PathBuf::from(file)], &directories),
                 expected,
                 "{glob} {file}"
             );

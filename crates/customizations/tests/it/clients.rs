@@ -275,3 +275,25 @@ async fn two_clients_with_one_id_are_told_apart_and_hooks_of_clients_wait() {
     assert!(brought(&host).contains("nobody allowed"));
     assert_eq!(host.prepare(turn(1, "hello")).await.unwrap().context, None);
 }
+
+#[tokio::test]
+async fn too_many_folders_are_said_once() {
+    let mut host = Host::follow(workspace(), Settings::default()).await;
+    host.settled().await;
+    let files: Vec<String> = (0..150)
+        .flat_map(|one| (0..3).map(move |two| format!("x/{one}/{two}/a.md")))
+        .collect();
+    let mut files: Vec<_> = files.iter().map(|path| (path.as_str(), "A.")).collect();
+    files.push(("skills/SKILL.md/a.md", "A."));
+    let mut client = Client::new(&files);
+    bring(&host, vec![("c1", plugin("p", ROOT, Some("1")))]).await;
+    serve(&mut host, &mut client, |host| {
+        brought(host).contains("degraded")
+    })
+    .await;
+    assert_eq!(
+        brought(&host),
+        "Brought of c1 degraded\n  ! it has more than 200 folders\n  \
+         ! `skills/SKILL.md`: it is a folder, not a file []"
+    );
+}

@@ -18,5 +18,6 @@ mod host;
 mod mcp;
 mod parsing;
 mod render;
+mod strange;
 mod tool_hooks;
 mod turns;

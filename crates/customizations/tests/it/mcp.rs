@@ -9,6 +9,7 @@ mod processes;
 mod side_channel;
 mod stage;
 mod states;
+mod web;
 
 /// Is the server, when a test runs itself again.
 #[test]

@@ -109,37 +109,143 @@ fn a_broken_package_still_works_where_it_can() {
     check(
         "broken",
         expect![[r#"
-        - -: degraded
-          ! `plugin.json`: `name` has to be text
-          ! `plugin.json`: `version` has to be text
-          ! `plugin.json`: `agents` has to be a path, or several
-          ! `plugin.json`: `skills` names a path that leaves the package: `../../elsewhere`
-          ! `plugin.json`: `skills` names a path that leaves the package: `/etc`
-          ! `plugin.json`: it names `missing`, which is not there
-          ! and 12 more
-          skill extra x:/p/more/extra/SKILL.md description="Extra."
-          skill endless x:/p/skills/endless/SKILL.md description="description: it never ends"
-          skill good x:/p/skills/good/SKILL.md description="It works"
-          skill malformed x:/p/skills/malformed/SKILL.md description="Still a skill."
-          skill twin x:/p/skills/twin-a/SKILL.md description="A."
-          skill types x:/p/skills/types/SKILL.md description="Types."
-    "#]],
+            - -: degraded
+              ! `plugin.json`: `name` has to be text
+              ! `plugin.json`: `version` has to be text
+              ! `plugin.json`: `agents` has to be a path, or several
+              ! `plugin.json`: `skills` names a path that leaves the package: `../../elsewhere`
+              ! `plugin.json`: `skills` names a path that leaves the package: `/etc`
+              ! `plugin.json`: it names `missing`, which is not there
+              ! and 13 more
+              skill extra x:/p/more/extra/SKILL.md description="Extra."
+              skill endless x:/p/skills/endless/SKILL.md description="description: it never ends"
+              skill good x:/p/skills/good/SKILL.md description="It works"
+              skill malformed x:/p/skills/malformed/SKILL.md description="Still a skill."
+              skill twin x:/p/skills/twin-a/SKILL.md description="A."
+              skill types x:/p/skills/types/SKILL.md description="Types."
+        "#]],
     );
 }
 
 #[test]
-fn a_manifest_that_is_no_manifest_is_an_error() {
-    for text in ["", "{", "[]", "nonsense", "\"x\""] {
+fn a_manifest_that_is_no_manifest_does_not_take_the_rest_with_it() {
+    for text in ["", "{", "[]", "nonsense", "\"x\"", "null", "7"] {
         let parsed = of(
             Layout::Plugin,
             &[("plugin.json", text), ("skills/a/SKILL.md", "A.")],
         );
-        assert!(parsed.items.is_empty(), "{text}");
+        assert_eq!(parsed.items.len(), 1, "{text}");
+        assert_eq!(parsed.failure, None, "{text}");
         assert!(
-            parsed.failure.unwrap().starts_with("`plugin.json`: "),
+            parsed.problems[0].starts_with("`plugin.json`: it "),
             "{text}"
         );
     }
+    let all_wrong = r#"{"name": 1, "version": {}, "agents": true, "skills": [7], "commands": {},
+        "rules": 1.5, "hooks": 3, "mcpServers": false, "extensions": []}"#;
+    let parsed = of(
+        Layout::Plugin,
+        &[("plugin.json", all_wrong), ("skills/a/SKILL.md", "A.")],
+    );
+    assert_eq!((parsed.items.len(), parsed.failure), (1, None));
+    assert_eq!(parsed.problems.len(), 8, "{:?}", parsed.problems);
+}
+
+#[test]
+fn what_is_too_many_is_said_once() {
+    let servers: Vec<String> = (0..150)
+        .map(|number| format!(r#""s{number}": {{"command": "x"}}"#))
+        .collect();
+    let text = format!(r#"{{"mcpServers": {{{}}}}}"#, servers.join(","));
+    let parsed = of(Layout::Files(Kind::Server), &[(".mcp.json", &text)]);
+    assert_eq!(parsed.items.len(), 100);
+    assert_eq!(
+        parsed.problems,
+        ["`.mcp.json`: there are more than 100 servers"]
+    );
+}
+
+#[test]
+fn a_rule_of_which_nobody_knows_when_it_counts_does_not_count_always() {
+    let parsed = of(
+        Layout::Folder(Kind::Rule),
+        &[
+            ("endless.md", "---\nglobs: *.ts\nText."),
+            ("broken.md", "---\na: b\n  c: [\n---\nText."),
+            ("types.md", "---\nglobs: 7\n---\nText."),
+            ("maybe.md", "---\nalwaysApply: maybe\n---\nText."),
+            ("said.md", "---\nglobs: 7\nalwaysApply: true\n---\nText."),
+            ("plain.md", "Text."),
+        ],
+    );
+    expect![[r#"
+        - -: degraded
+          ! `broken.md`: its front matter can't be read: mapping values are not allowed in this context at line 2, column 4
+          ! `endless.md`: its front matter does not end
+          ! `maybe.md`: `alwaysApply` has to be true or false
+          ! `said.md`: `globs` has to be a list of texts
+          ! `types.md`: `globs` has to be a list of texts
+          rule broken x:/p/broken.md alwaysApply=false
+          rule endless x:/p/endless.md alwaysApply=false
+          rule maybe x:/p/maybe.md alwaysApply=false
+          rule plain x:/p/plain.md alwaysApply=true
+          rule said x:/p/said.md alwaysApply=true
+          rule types x:/p/types.md alwaysApply=false
+    "#]].assert_eq(&render::parsed(&parsed));
+}
+
+#[test]
+fn what_has_an_empty_name_goes_by_its_place() {
+    let parsed = of(
+        Layout::Plugin,
+        &[
+            (
+                "skills/one/SKILL.md",
+                "---\nname: \"\"\ndescription: d\n---\nText.",
+            ),
+            ("skills/two/SKILL.md", "---\nname:\n---\nText."),
+            ("skills/three/SKILL.md", "---\nname: '  '\n---\nText."),
+            ("agents/four.md", "---\nname: ''\n---\nText."),
+        ],
+    );
+    expect![[r#"
+        - -: degraded
+          ! `agents/four.md`: its `name` is empty: it is called `four`
+          ! `skills/one/SKILL.md`: its `name` is empty: it is called `one`
+          ! `skills/three/SKILL.md`: its `name` is empty: it is called `three`
+          ! `skills/two/SKILL.md`: its `name` is empty: it is called `two`
+          agent four x:/p/agents/four.md
+          skill one x:/p/skills/one/SKILL.md description="d"
+          skill three x:/p/skills/three/SKILL.md description="Text."
+          skill two x:/p/skills/two/SKILL.md description="Text."
+    "#]]
+    .assert_eq(&render::parsed(&parsed));
+}
+
+#[test]
+fn a_server_has_an_address_of_the_web() {
+    let servers = r#"{"mcpServers": {
+        "file": {"url": "file:///etc/passwd"},
+        "script": {"url": "javascript:alert(1)"},
+        "hostless": {"url": "http://"},
+        "words": {"url": "not an address"},
+        "hidden": {"url": "FILE://${HOST}/x"},
+        "later": {"url": "${ADDRESS}/mcp"},
+        "part": {"url": "https://${HOST}/mcp"},
+        "good": {"type": "http", "url": "https://a.b/mcp"}
+    }}"#;
+    let parsed = of(Layout::Files(Kind::Server), &[(".mcp.json", servers)]);
+    expect![[r#"
+        - -: degraded
+          ! `.mcp.json`: the server `file` has an address that is not one of the web: it has to be `https://…` or `http://…`
+          ! `.mcp.json`: the server `script` has an address that is not one of the web: it has to be `https://…` or `http://…`
+          ! `.mcp.json`: the server `hostless` has an address that is not one of the web: it has to be `https://…` or `http://…`
+          ! `.mcp.json`: the server `words` has an address that is not one of the web: it has to be `https://…` or `http://…`
+          ! `.mcp.json`: the server `hidden` has an address that is not one of the web: it has to be `https://…` or `http://…`
+          mcpServer later x:/p/.mcp.json at="6:8-6:42"
+          mcpServer part x:/p/.mcp.json at="7:8-7:46"
+          mcpServer good x:/p/.mcp.json at="8:8-8:58"
+    "#]].assert_eq(&render::parsed(&parsed));
 }
 
 #[test]

@@ -138,6 +138,20 @@ async fn files_of_a_message_choose_rules_and_a_custom_agent_says_who_to_be() {
 }
 
 #[tokio::test]
+async fn files_that_a_message_names_choose_rules_too() {
+    let mut host = example(Settings::default()).await;
+    for (text, counts) in [
+        ("fix @src/a.ts, please", true),
+        ("what is in `src/new.ts`?", true),
+        ("fix src/a.rs", false),
+    ] {
+        let prepared = host.prepare(turn(1, text)).await.unwrap();
+        let told = prepared.instructions.unwrap();
+        assert_eq!(told.contains("No any."), counts, "{text}");
+    }
+}
+
+#[tokio::test]
 async fn what_the_agent_reads_by_itself_is_not_told_again() {
     let native = vec![
         "CLAUDE.md".to_owned(),

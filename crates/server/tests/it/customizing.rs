@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_agents::{AcpAgent, AcpLaunch};
+use agenthost_agents::{AcpAgent, AcpLaunch, AcpProfile};
 use agenthost_customizations::fetch::PluginSource;
 use agenthost_customizations::mcp::{RelayTarget, relay};
 use agenthost_customizations::{ConfiguredPlugin, Settings};
@@ -57,14 +57,27 @@ impl Room {
 
     /// A host with an agent that speaks ACP, and these plugins.
     pub(crate) async fn serve(&self, settings: Settings) -> Server {
+        self.serve_with(settings, "plain", AcpProfile::default())
+            .await
+    }
+
+    /// The same, with an agent that does things in its own way.
+    pub(crate) async fn serve_with(
+        &self,
+        settings: Settings,
+        how: &str,
+        profile: AcpProfile,
+    ) -> Server {
         let mut config = ServerConfig::new(self.data.path());
         let (program, arguments) = acp_agent::command("acp::the_agent");
         let launch = AcpLaunch {
             program,
             arguments,
-            environment: vec![(acp_agent::AS_AGENT.to_owned(), "plain".to_owned())],
+            environment: vec![(acp_agent::AS_AGENT.to_owned(), how.to_owned())],
         };
-        let agent = AcpAgent::new("scripted", "Scripted", launch).with_notes(&config.notes());
+        let agent = AcpAgent::new("scripted", "Scripted", launch)
+            .with_notes(&config.notes())
+            .with_profile(profile);
         config.agents = vec![Arc::new(agent)];
         config.limits.grace = Duration::from_millis(300);
         let (program, arguments) = acp_agent::command("customizing::the_relay");
@@ -110,11 +123,11 @@ fn plugin(folder: &Path) -> Settings {
 }
 
 /// A plugin that only a client has.
-fn brought(nonce: &str) -> Value {
+pub(crate) fn brought(nonce: &str) -> Value {
     json!([{"type": "plugin", "id": "client-plugin", "uri": "virtual://editor/skills", "name": "Plugin C", "nonce": nonce}])
 }
 
-fn serve_plugin(peer: &mut Peer) {
+pub(crate) fn serve_plugin(peer: &mut Peer) {
     let files = [
         ("plugin.json", r#"{"name": "plugin-c"}"#),
         (

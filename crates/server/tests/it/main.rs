@@ -13,6 +13,7 @@ mod customizing;
 mod files;
 mod gate;
 mod limits;
+mod loads;
 mod official;
 mod older;
 mod peer;

@@ -71,15 +71,6 @@ impl Words {
         }
     }
 
-    pub(crate) fn actions(&self) -> Vec<&str> {
-        let actions = self
-            .heard
-            .iter()
-            .filter(|message| message["method"] == "action");
-        let names = actions.map(|message| message["params"]["action"]["type"].as_str().unwrap());
-        names.collect()
-    }
-
     async fn is_closed(&mut self) -> bool {
         self.raw.hear().await.is_none()
     }

@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 use crate::raw::Raw;
 use crate::room::{SESSION, chat_uri};
 
+/// What stands for half a character in what a peer serves.
+pub(crate) const HALF_A_CHARACTER: &str = "(half a character)";
+
 pub(crate) struct Peer {
     raw: Raw,
     name: String,
@@ -191,7 +194,9 @@ impl Peer {
                     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": "no"}})
                 }
             };
-            self.raw.say(&answer.to_string()).await;
+            // No string can hold it, but a message can.
+            let answer = answer.to_string().replace(HALF_A_CHARACTER, "\\ud800");
+            self.raw.say(&answer).await;
         }
         if message["method"] == "action" {
             self.apply(&message["params"]);

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::Agent;
 use super::output::{chunk, tell_update, text_of};
+use super::web::WebServer;
 
 /// The server that is meant if none is named.
 const USUAL: &str = "agenthost";
@@ -18,13 +19,24 @@ const USUAL: &str = "agenthost";
 pub(super) struct Server {
     session: String,
     name: String,
-    process: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    way: Way,
     asked: u32,
 }
 
-impl Drop for Server {
+/// How a server is reached.
+enum Way {
+    Program(Program),
+    Web(WebServer),
+}
+
+/// A server that is a program.
+struct Program {
+    process: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Drop for Program {
     fn drop(&mut self) {
         // It may have ended by itself.
         self.process.kill().unwrap_or_default();
@@ -199,6 +211,78 @@ impl Agent {
 
 impl Server {
     fn start(session: &str, name: &str, given: &Value) -> Result<Self, String> {
+        let way = match given.get("url") {
+            Some(_) => Way::Web(WebServer::new(given)?),
+            None => Way::Program(Program::start(name, given)?),
+        };
+        let mut server = Server {
+            session: session.to_owned(),
+            name: name.to_owned(),
+            way,
+            asked: 0,
+        };
+        let info = json!({"name": "scripted", "version": "1.2.3"});
+        let hello =
+            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info});
+        server.request("initialize", &hello)?;
+        server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
+        Ok(server)
+    }
+
+    /// Asks for something, and waits for what comes of it.
+    fn request(&mut self, method: &str, params: &Value) -> Result<Value, String> {
+        if let Way::Web(server) = &mut self.way {
+            self.asked += 1;
+            let asked = self.asked;
+            let asked = json!({"jsonrpc": "2.0", "id": asked, "method": method, "params": params});
+            return outcome(&server.post(&asked)?);
+        }
+        let id = self.send_request(method, params)?;
+        loop {
+            let Way::Program(program) = &mut self.way else {
+                return Err("it is no program".to_owned());
+            };
+            let mut line = String::new();
+            let read = program.output.read_line(&mut line);
+            if read.map_err(|error| error.to_string())? == 0 {
+                return Err(format!("`{}` has ended", self.name));
+            }
+            // What is no message is noise.
+            let Ok(message) = serde_json::from_str::<Value>(&line) else {
+                continue;
+            };
+            match (message.get("method"), message.get("id")) {
+                (None, Some(of)) if *of == json!(id) => return outcome(&message),
+                // Whatever it asks, there is nothing to say.
+                (Some(_), Some(asked)) => {
+                    self.send(&json!({"jsonrpc": "2.0", "id": asked, "result": {}}))?;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn send_request(&mut self, method: &str, params: &Value) -> Result<u32, String> {
+        self.asked += 1;
+        let id = self.asked;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
+        Ok(id)
+    }
+
+    fn send(&mut self, message: &Value) -> Result<(), String> {
+        match &mut self.way {
+            Way::Web(server) => server.post(message).map(drop),
+            Way::Program(program) => {
+                let input = &mut program.input;
+                let written = writeln!(input, "{message}").and_then(|()| input.flush());
+                written.map_err(|error| error.to_string())
+            }
+        }
+    }
+}
+
+impl Program {
+    fn start(name: &str, given: &Value) -> Result<Self, String> {
         let listed = |key: &str| given.get(key).and_then(Value::as_array);
         let mut command = Command::new(text_of(given, "command"));
         command.args(
@@ -217,62 +301,20 @@ impl Server {
             .map_err(|error| format!("start `{name}`: {error}"))?;
         let (input, output) = (process.stdin.take(), process.stdout.take());
         let (input, output) = input.zip(output).ok_or("it has no pipes")?;
-        let mut server = Server {
-            session: session.to_owned(),
-            name: name.to_owned(),
+        Ok(Program {
             process,
             input,
             output: BufReader::new(output),
-            asked: 0,
-        };
-        let info = json!({"name": "scripted", "version": "1.2.3"});
-        let hello =
-            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info});
-        server.request("initialize", &hello)?;
-        server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
-        Ok(server)
+        })
     }
+}
 
-    /// Asks for something, and waits for what comes of it.
-    fn request(&mut self, method: &str, params: &Value) -> Result<Value, String> {
-        let id = self.send_request(method, params)?;
-        loop {
-            let mut line = String::new();
-            let read = self.output.read_line(&mut line);
-            if read.map_err(|error| error.to_string())? == 0 {
-                return Err(format!("`{}` has ended", self.name));
-            }
-            // What is no message is noise.
-            let Ok(message) = serde_json::from_str::<Value>(&line) else {
-                continue;
-            };
-            match (message.get("method"), message.get("id")) {
-                (None, Some(of)) if *of == json!(id) => {
-                    let error = message.pointer("/error/message").and_then(Value::as_str);
-                    return match error {
-                        Some(error) => Err(error.to_owned()),
-                        None => Ok(message.get("result").cloned().unwrap_or_default()),
-                    };
-                }
-                // Whatever it asks, there is nothing to say.
-                (Some(_), Some(asked)) => {
-                    self.send(&json!({"jsonrpc": "2.0", "id": asked, "result": {}}))?;
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn send_request(&mut self, method: &str, params: &Value) -> Result<u32, String> {
-        self.asked += 1;
-        let id = self.asked;
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
-        Ok(id)
-    }
-
-    fn send(&mut self, message: &Value) -> Result<(), String> {
-        let written = writeln!(self.input, "{message}").and_then(|()| self.input.flush());
-        written.map_err(|error| error.to_string())
+/// What came of a request.
+fn outcome(message: &Value) -> Result<Value, String> {
+    let error = message.pointer("/error/message").and_then(Value::as_str);
+    match error {
+        Some(error) => Err(error.to_owned()),
+        None => Ok(message.get("result").cloned().unwrap_or_default()),
     }
 }
 

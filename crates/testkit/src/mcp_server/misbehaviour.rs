@@ -37,6 +37,16 @@ pub(super) async fn misbehave(how: &str) -> bool {
             drop(output.flush());
             true
         }
+        "mixed" => {
+            let good = r#"{"name":"good","inputSchema":{"type":"object"}}"#;
+            let wrong = r#"null,{"name":7},{"name":"bare"}"#;
+            by_hand(&format!(r#"{{"tools":[{good},{wrong},{good}]}}"#));
+            false
+        }
+        "nolist" => {
+            by_hand(r#"{"tools":{"good":{}}}"#);
+            false
+        }
         "huge" => {
             let piece = vec![b'x'; 1024 * 1024];
             let mut output = std::io::stdout().lock();
@@ -58,6 +68,27 @@ pub(super) async fn misbehave(how: &str) -> bool {
             true
         }
         _ => true,
+    }
+}
+
+/// Says hello as a server should, and lists its tools as told.
+fn by_hand(tools: &str) {
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        let Ok(asked) = serde_json::from_str::<serde_json::Value>(&line) else {
+            continue;
+        };
+        let (id, method) = (asked.get("id"), asked.get("method"));
+        let method = method.and_then(serde_json::Value::as_str);
+        let result = match (method, id) {
+            (Some("initialize"), _) => {
+                r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}"#
+            }
+            (Some("tools/list"), _) => tools,
+            (_, _) => "{}",
+        };
+        if let Some(id) = id {
+            println!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use agenthost_customizations::mcp::{RelayTarget, relay};
+use agenthost_customizations::mcp::{RelayError, RelayTarget, relay};
 use agenthost_protocol::uri::Uri;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
@@ -17,7 +17,7 @@ pub(crate) struct Agent {
     /// Said by the host, and not looked at yet.
     heard: VecDeque<Value>,
     next: u64,
-    pub(crate) relay: JoinHandle<()>,
+    pub(crate) relay: JoinHandle<Result<(), RelayError>>,
 }
 
 impl Agent {
@@ -45,9 +45,7 @@ impl Agent {
         let target = RelayTarget::from_variables(value).unwrap();
         let (input, relay_input) = tokio::io::duplex(1024 * 1024);
         let (output, relay_output) = tokio::io::duplex(1024 * 1024);
-        let relay = tokio::spawn(async move {
-            relay(target, relay_input, relay_output).await.unwrap();
-        });
+        let relay = tokio::spawn(relay(target, relay_input, relay_output));
         Agent {
             input,
             output: BufReader::new(output).lines(),

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use agenthost_core::tool_servers::{ToolErrand, ToolEvent};
-use agenthost_customizations::mcp::{RelayTarget, ToolServersConfig, relay};
+use agenthost_customizations::mcp::{RelayError, RelayTarget, ToolServersConfig, relay};
 use agenthost_protocol::uri::Uri;
 use agenthost_testkit::acp_agent::command;
 use agenthost_testkit::mcp_server::{HttpServer, Protection};
@@ -234,7 +234,8 @@ async fn only_agents_of_the_host_are_let_in() {
         forged[3].1 = wrong;
         let mut agent = Agent::connect(&forged);
         assert!(agent.is_cut_off().await);
-        agent.relay.await.unwrap();
+        let refused = agent.relay.await.unwrap();
+        assert!(matches!(refused, Err(RelayError::Refused)));
     }
     for nonsense in [b"\xff\n".to_vec(), b"{}\n".to_vec(), vec![b'x'; 100_000]] {
         let mut stream = UnixStream::connect(&own[0].1).await.unwrap();
@@ -305,7 +306,7 @@ async fn a_relay_ends_with_its_session() {
     let mut agent = Agent::come(&stage, &chat()).await;
     stage.errand(ToolErrand::End { session: session() });
     assert!(agent.is_cut_off().await);
-    agent.relay.await.unwrap();
+    agent.relay.await.unwrap().unwrap();
     stage.end().await;
 }
 

@@ -183,6 +183,14 @@ impl Stage {
         .await
     }
 
+    pub(crate) async fn complaint(&mut self) -> Option<String> {
+        self.until(|event| match event {
+            ToolEvent::Complaint { about, .. } => Some(about.clone()),
+            _ => None,
+        })
+        .await
+    }
+
     pub(crate) async fn stopped(&mut self) {
         self.until(|event| matches!(event, ToolEvent::Stopped { .. }).then_some(()))
             .await;

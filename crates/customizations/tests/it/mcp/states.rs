@@ -161,6 +161,28 @@ async fn a_list_of_tools_has_an_end() {
     stage.ready().await;
     let tools = stage.tools(|tools| !tools.is_empty()).await;
     assert_eq!(tools.len(), 1_000);
+    assert_eq!(
+        stage.complaint().await.unwrap(),
+        "of the tools that it lists only the first 1000 are used"
+    );
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn tools_that_make_no_sense_are_left_out_and_said() {
+    let mut stage = Stage::new();
+    stage.start("a", program("mixed"));
+    stage.ready().await;
+    let tools = stage.tools(|tools| !tools.is_empty()).await;
+    assert_eq!(tools.len(), 1);
+    assert_eq!(tools[0].own_name, "good");
+    assert_eq!(
+        stage.complaint().await.unwrap(),
+        "4 of the tools that it lists can't be used: they have no name or arguments, are too \
+         long, or are there twice"
+    );
+    stage.start("b", program("nolist"));
+    assert_eq!(stage.failed().await, "what it says of its tools is no list");
     stage.end().await;
 }
 

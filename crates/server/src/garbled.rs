@@ -1,0 +1,123 @@
+//! Answers that can't be read.
+//!
+//! A client that asks hears that it was not understood. One that answers can't
+//! be answered: whoever waits for it has to know that nothing will come, and
+//! that is known only if the message still shows what it was an answer to.
+
+use agenthost_protocol::rpc::RequestId;
+
+/// What a message that can't be read answers; none if it does not look like an
+/// answer.
+pub(crate) fn answers(text: &str) -> Option<RequestId> {
+    let mut scan = Scan {
+        rest: text.trim_start().strip_prefix('{')?,
+    };
+    let mut id = None;
+    let mut has_outcome = false;
+    // A message may be cut off after what matters.
+    while let Some((name, value)) = scan.member() {
+        match name {
+            "id" => id = value.parse::<u64>().ok(),
+            "result" | "error" => has_outcome = true,
+            "method" => return None,
+            _ => {}
+        }
+    }
+    // What the host asks has numbers.
+    id.filter(|_| has_outcome).map(RequestId::from)
+}
+
+/// Goes through the members of an object whose values may be anything that has
+/// its quotes and brackets in pairs.
+struct Scan<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Scan<'a> {
+    /// The next name and value; none at the end, wherever that is.
+    fn member(&mut self) -> Option<(&'a str, &'a str)> {
+        let from = self.rest.find(|c: char| c != ',' && !c.is_whitespace())?;
+        self.rest = self.rest.get(from..)?;
+        let name = self.take(string_end(self.rest)?)?;
+        self.rest = self.rest.trim_start().strip_prefix(':')?.trim_start();
+        let value = self.take(value_end(self.rest))?;
+        Some((name.trim_matches('"'), value.trim_end()))
+    }
+
+    fn take(&mut self, length: usize) -> Option<&'a str> {
+        let (taken, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(taken)
+    }
+}
+
+/// Where a text ends that begins here; none if none begins.
+fn string_end(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    for (at, byte) in text.strip_prefix('"')?.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return Some(at + 2),
+            _ => {}
+        }
+    }
+    Some(text.len())
+}
+
+/// Where a value ends that begins here.
+fn value_end(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                let inside = text.get(at..).and_then(string_end);
+                at += inside.unwrap_or(1);
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth == 0 => return at,
+            b'}' | b']' => depth -= 1,
+            b',' if depth == 0 => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_known_by_its_id_whatever_is_wrong_with_it() {
+        let deep = format!(r#"{{"id": 7, "result": {}"#, "[".repeat(100_000));
+        for text in [
+            r#"{"jsonrpc":"2.0","id":7,"result":{"data":"\ud800","encoding":"utf-8"}}"#,
+            r#"{"result":{"data":"a, \"id\": 8 } \x"}, "id" : 7}"#,
+            r#" {"id":7,"error":{"message":"\udc00"}} and more"#,
+            r#"{"id":7,"result":"it does not end"#,
+            &deep,
+        ] {
+            assert_eq!(answers(text), Some(RequestId::from(7_u64)), "{text:.80}");
+        }
+        for text in [
+            "",
+            "{",
+            "[",
+            "\"",
+            "{\"",
+            r#"{"id":7}"#,
+            r#"{"id":null,"result":"\ud800"}"#,
+            r#"{"result":"\ud800"}"#,
+            r#"{"id":7,"method":"x","params":"\ud800","result":1}"#,
+            r#"{"result":{"id":7}}"#,
+            r#"[{"id":7,"result":"\ud800"}]"#,
+        ] {
+            assert_eq!(answers(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What goes other ways than usual: answers of clients that are wrong, and
+//! agents that want HTTP.
+
+use std::time::Duration;
+
+use agenthost_agents::{AcpProfile, TakesServers};
+use agenthost_customizations::Settings;
+use serde_json::json;
+
+use crate::customizing::{Room, brought, serve_plugin};
+use crate::peer::{HALF_A_CHARACTER, Peer};
+use crate::room::chat_uri;
+
+/// An answer that is no text at all is the end of the question, not of the
+/// patience with it (CUS-5, RPC-13).
+#[tokio::test]
+async fn half_a_character_is_said_at_once() {
+    let room = Room::new();
+    let server = room.serve(Settings::default()).await;
+    let mut editor = Peer::join(&server, "editor").await;
+    serve_plugin(&mut editor);
+    let file = "virtual://editor/skills/skills/broken/SKILL.md";
+    let text = format!("Half: {HALF_A_CHARACTER}");
+    editor.files.insert(file.to_owned(), text);
+    editor.open(room.project.path()).await;
+    let asked = std::time::Instant::now();
+    editor.be_active(json!([]), brought("1")).await;
+    editor
+        .until("plugin C", |peer| {
+            let found = peer.customization("Plugin C");
+            found.is_some_and(|found| found["load"]["kind"] == "degraded")
+        })
+        .await;
+    // A client that says nothing has ten seconds.
+    assert!(asked.elapsed() < Duration::from_secs(8));
+    let found = editor.customization("Plugin C").unwrap();
+    assert_eq!(
+        found["load"]["message"],
+        "`skills/broken/SKILL.md`: what the client answered makes no sense"
+    );
+    assert_eq!(found["children"][0]["name"], "review");
+    server.stop().await.unwrap();
+}
+
+/// Agents that start no servers get the same tools by HTTP (CLT-2); one that
+/// takes neither gets none.
+#[tokio::test]
+async fn an_agent_that_wants_http_calls_the_tools_of_clients() {
+    let room = Room::new();
+    let profile = || AcpProfile {
+        tool_servers: TakesServers::Http,
+        ..AcpProfile::default()
+    };
+    let server = room
+        .serve_with(Settings::default(), "plain http", profile())
+        .await;
+    let mut editor = Peer::join(&server, "editor").await;
+    editor.open(room.project.path()).await;
+    let tools = json!([{"name": "runTests", "title": "Run tests"}]);
+    editor.be_active(tools, json!([])).await;
+    assert_eq!(editor.hears("t1", "mcp list").await, "runTests");
+    editor.says("t2", "mcp call runTests {}").await;
+    let ready = editor.action("chat/toolCallReady").await;
+    let content = json!([{"type": "text", "text": "3 passed"}]);
+    let result = json!({"success": true, "pastTenseMessage": "Ran tests", "content": content});
+    let complete = json!({"type": "chat/toolCallComplete", "turnId": "t2",
+        "toolCallId": ready["toolCallId"], "result": result});
+    editor.dispatch(&chat_uri(), complete).await;
+    assert_eq!(editor.end("t2").await, "3 passed");
+    server.stop().await.unwrap();
+
+    let room = Room::new();
+    let server = room
+        .serve_with(Settings::default(), "plain", profile())
+        .await;
+    let mut editor = Peer::join(&server, "editor").await;
+    editor.open(room.project.path()).await;
+    assert_eq!(
+        editor.hears("t1", "mcp list").await,
+        "there is no server `agenthost`"
+    );
+    server.stop().await.unwrap();
+}
