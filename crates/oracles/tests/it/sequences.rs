@@ -137,7 +137,11 @@ fn is_plain(generator: &mut Generator, name: &str, action: &mut Json, state: &Js
             let is_taken = entries(state, "turns").any(|turn| turn["id"] == action["turnId"]);
             return !is_taken && state.get("activeTurn").is_none();
         }
-        "chat/responsePart" => return is_new(state, &action["part"]["id"]),
+        // Questions have an action of their own.
+        "chat/responsePart" => {
+            let part = &action["part"];
+            return part["kind"] != "inputRequest" && is_new(state, &part["id"]);
+        }
         "chat/toolCallStart" => return is_new(state, &action["toolCallId"]),
         "chat/inputRequested" => return is_new(state, &action["request"]["id"]),
         "chat/toolCallConfirmed" if action["approved"] == true => {

@@ -13,7 +13,7 @@ use agenthost_testkit::json::{diff, normalise};
 use agenthost_versions::{Chain, Envelope, Moment};
 
 use crate::findings::Findings;
-use crate::losses::accepted;
+use crate::losses::{Way, is_accepted};
 use crate::releases::{each_release, oracle, seeds};
 use crate::sequences::{at_rest, next, options};
 use crate::stage::{Stage, at, envelope, viewer};
@@ -165,16 +165,21 @@ impl Mirror {
         }
         for difference in diff(&made, &told).lines() {
             let (place, values) = difference.split_once(": ").unwrap_or((difference, ""));
-            let place = without_indices(place);
-            if accepted(self.release, action, &format!("{kind:?} {place}")).is_none() {
-                let values: String = values.chars().take(200).collect();
-                let what = format!("{action}: {kind:?} {place}");
-                let heard = heard.iter().map(|one| format!("{} {}", channel(one), Json::Object(one.action.clone())));
-                self.findings.note(&what, "differs (made of actions -> told)", || {
-                    let heard: Vec<_> = heard.collect();
-                    format!("{values}; seed {seed}, heard {heard:?}")
-                });
+            let place = format!("{kind:?} {}", without_indices(place));
+            let way = match values {
+                _ if values.ends_with("-> (none)") => Way::Kept,
+                _ if values.starts_with("(none) ->") => Way::Missing,
+                _ => Way::Other,
+            };
+            if is_accepted(self.release, action, &place, way) {
+                continue;
             }
+            let problem = format!("{place} {way:?}");
+            self.findings.note(action, &problem, || {
+                let values: String = values.chars().take(200).collect();
+                let heard: Vec<_> = heard.iter().map(told_as).collect();
+                format!("{values}; seed {seed}, heard {heard:?}")
+            });
         }
         false
     }
@@ -207,6 +212,11 @@ fn channel(envelope: &Envelope) -> String {
     let inside = || inside.iter().find_map(|field| envelope.action.get(*field)?.as_str());
     let channel = envelope.channel.as_deref().or_else(inside);
     channel.unwrap_or("agenthost:/root").to_owned()
+}
+
+fn told_as(envelope: &Envelope) -> String {
+    let action = Json::Object(envelope.action.clone());
+    format!("{}: {action}", channel(envelope))
 }
 
 fn without_indices(place: &str) -> String {
