@@ -9,9 +9,11 @@ mod up;
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::common::SessionStatus;
+use agenthost_protocol::ids::InputNeededId;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::session::{
-    SessionAction, SessionWorkingDirectoryRemoved, SessionWorkingDirectorySet,
+    InputNeededRemoved, SessionAction, SessionInputRequest, SessionWorkingDirectoryRemoved,
+    SessionWorkingDirectorySet,
 };
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
@@ -33,6 +35,16 @@ impl step::Step for Step {
         match (at.before, &action) {
             (Some(before), Action::Session(SessionAction::WorkingDirectoryReplaced(_))) => {
                 list_anew(before, &action)
+            }
+            (before, Action::Session(SessionAction::InputNeededSet(set)))
+                if !is_shown(at, &set.request) =>
+            {
+                take_back(at, before, &set.request)
+            }
+            (Some(before), Action::Session(SessionAction::InputNeededRemoved(removed)))
+                if waiting_for(before, removed.id.as_str()).is_some_and(|it| !is_shown(at, it)) =>
+            {
+                Vec::new()
             }
             _ => vec![action],
         }
@@ -64,13 +76,10 @@ impl step::Step for Step {
     }
 
     fn action(&self, _at: &Moment<'_>, envelope: Envelope) -> Vec<Envelope> {
-        let said = match envelope.kind() {
-            // What it waits for is for another client.
-            "session/inputNeededSet" => envelope.action.contains_key("request"),
-            "session/workingDirectoryReplaced" => false,
-            _ => true,
-        };
-        said.then_some(envelope).into_iter().collect()
+        if envelope.kind() == "session/workingDirectoryReplaced" {
+            return Vec::new();
+        }
+        vec![envelope]
     }
 
     fn request(&self, _at: &Moment<'_>, call: &mut Call) {
@@ -107,15 +116,57 @@ fn decide(part: &mut Object) {
 
 /// Up to 0.7 whatever a session waits for is a question to whoever sees it. A
 /// tool that another client runs is none.
+fn is_shown(at: &Moment<'_>, request: &SessionInputRequest) -> bool {
+    match request {
+        SessionInputRequest::ToolClientExecution(tool) => tool.client_id == *at.viewer.client(),
+        SessionInputRequest::ChatInput(_)
+        | SessionInputRequest::ToolConfirmation(_)
+        | SessionInputRequest::ToolAuthentication(_)
+        | SessionInputRequest::Unknown(_) => true,
+    }
+}
+
+/// The same, of one that is on its way down.
 fn is_for_another(at: &Moment<'_>, request: &Object) -> bool {
     text(request, "kind") == Some("toolClientExecution")
         && text(request, "clientId") != Some(at.viewer.client().as_str())
+}
+
+/// What is not shown may come in place of something that was.
+fn take_back(
+    at: &Moment<'_>,
+    before: Option<&ChannelState>,
+    request: &SessionInputRequest,
+) -> Vec<Action> {
+    let Some((before, key)) = before.zip(request.key()) else {
+        return Vec::new();
+    };
+    if !waiting_for(before, key).is_some_and(|old| is_shown(at, old)) {
+        return Vec::new();
+    }
+    let id = InputNeededId::from(key);
+    let removed = SessionAction::InputNeededRemoved(InputNeededRemoved { id });
+    vec![Action::Session(removed)]
+}
+
+/// What a session waits for by a name.
+fn waiting_for<'a>(session: &'a ChannelState, key: &str) -> Option<&'a SessionInputRequest> {
+    let ChannelState::Session(session) = session else {
+        return None;
+    };
+    let mut waiting = session.input_needed.as_ref()?.items();
+    waiting.find(|request| request.key() == Some(key))
 }
 
 /// A client of 0.7 takes a tool that it is to run for input that is needed:
 /// what it is told first says so as well.
 fn wait_for_client(session: &mut Object) {
     let waiting = session.get("inputNeeded").and_then(Json::as_array);
+    if waiting.is_some_and(Vec::is_empty) {
+        // What it waits for is not shown: it waits for nothing.
+        session.shift_remove("inputNeeded");
+        return;
+    }
     let runs_tool = waiting.into_iter().flatten().any(|request| {
         let kind = request.get("kind").and_then(Json::as_str);
         kind == Some("toolClientExecution")

@@ -172,8 +172,8 @@ fn a_tool_that_another_client_runs_is_no_input_that_is_needed() {
     state["inputNeeded"] = json!([tool_of("another")]);
     let seen = client.sees(SESSION, &state).unwrap();
     assert_eq!(
-        (&seen["inputNeeded"], &seen["status"]),
-        (&json!([]), &json!(8))
+        (seen.get("inputNeeded"), &seen["status"]),
+        (None, &json!(8))
     );
     state["inputNeeded"] = json!([tool_of("another"), tool_of("c")]);
     let seen = client.sees(SESSION, &state).unwrap();
@@ -181,6 +181,24 @@ fn a_tool_that_another_client_runs_is_no_input_that_is_needed() {
         (&seen["inputNeeded"][0]["id"], &seen["status"]),
         (&json!("c"), &json!(24))
     );
+}
+
+#[test]
+fn a_question_that_became_another_client_s_work_is_taken_back() {
+    let mut before = session();
+    let mut question = tool_of("another");
+    question["kind"] = json!("toolConfirmation");
+    question["toolCall"]["status"] = json!("pending-confirmation");
+    before["inputNeeded"] = json!([question]);
+    let mut client = client();
+    client.before = Some(wire::from_str(&before.to_string()).unwrap());
+    let set = json!({ "type": "session/inputNeededSet", "request": tool_of("another") });
+    let removed = json!({ "type": "session/inputNeededRemoved", "id": "another" });
+    assert_eq!(client.hears(SESSION, &set)[0].1, removed);
+
+    before["inputNeeded"] = json!([tool_of("another")]);
+    client.before = Some(wire::from_str(&before.to_string()).unwrap());
+    assert_eq!(client.hears(SESSION, &removed), []);
 }
 
 #[test]
