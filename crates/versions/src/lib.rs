@@ -17,7 +17,7 @@ mod chain;
 mod document;
 mod edit;
 mod graph;
-pub mod history;
+mod history;
 mod step;
 mod steps;
 mod uris;
@@ -25,6 +25,7 @@ mod world;
 
 pub use chain::{Chain, Lost};
 pub use document::{Call, Dispatch, Envelope};
+pub use history::turns;
 pub use step::Refused;
 pub use uris::default_chat;
 pub use world::{Moment, Scene, Viewer, World};

@@ -2,7 +2,7 @@
 
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Json;
-use agenthost_versions::{Refused, history};
+use agenthost_versions::{Refused, turns};
 use serde_json::json;
 
 use crate::worlds::{Client, call, chat_with};
@@ -30,9 +30,9 @@ fn long_chat() -> Json {
 /// The turns that a client gets, and whether there are more.
 fn fetched(client: &Client, params: &Json) -> Result<(Vec<String>, bool), Refused> {
     let params = params.as_object().unwrap();
-    let result = history::turns(client.chain, &client.at(), params)?;
-    let turns = result["turns"].as_array().unwrap().iter();
-    let ids = turns.map(|turn| turn["id"].as_str().unwrap().to_owned());
+    let result = turns(client.chain, &client.at(), params)?;
+    let found = result["turns"].as_array().unwrap().iter();
+    let ids = found.map(|turn| turn["id"].as_str().unwrap().to_owned());
     Ok((ids.collect(), result["hasMore"].as_bool().unwrap()))
 }
 
@@ -63,7 +63,7 @@ fn older_turns_are_told_in_the_words_of_the_client() {
     let client = client().knows(CHAT, Some(SESSION), &long_chat());
     let params = json!({ "channel": CHAT, "limit": 1 });
     let params = params.as_object().unwrap();
-    let result = history::turns(client.chain, &client.at(), params).unwrap();
+    let result = turns(client.chain, &client.at(), params).unwrap();
     let expected = json!({
         "id": "t4", "state": "complete", "responseParts": [],
         "message": { "text": "t4", "origin": { "kind": "user" } },
