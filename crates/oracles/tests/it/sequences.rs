@@ -137,10 +137,12 @@ fn is_plain(generator: &mut Generator, name: &str, action: &mut Json, state: &Js
             let is_taken = entries(state, "turns").any(|turn| turn["id"] == action["turnId"]);
             return !is_taken && state.get("activeTurn").is_none();
         }
-        // Questions have an action of their own.
+        // Calls, questions and errors have actions of their own.
         "chat/responsePart" => {
             let part = &action["part"];
-            return part["kind"] != "inputRequest" && is_new(state, &part["id"]);
+            let others = ["toolCall", "inputRequest", "error"];
+            let is_plain = others.iter().all(|kind| part["kind"] != *kind);
+            return is_plain && is_new(state, &part["id"]);
         }
         "chat/toolCallStart" => return is_new(state, &action["toolCallId"]),
         "chat/inputRequested" => return is_new(state, &action["request"]["id"]),
