@@ -1,6 +1,6 @@
 //! Customizations: references to plugins, known by their address.
 
-use agenthost_protocol::session::{Customization, SessionState};
+use agenthost_protocol::session::{Customization, CustomizationBase, SessionState};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
@@ -79,9 +79,8 @@ pub(super) fn all_again(at: &Moment<'_>, session: &Uri) -> Option<Object> {
 pub(super) fn name_by_uri(at: &Moment<'_>, session: &Uri, action: &mut Object) -> Option<()> {
     let id = text(action, "id")?;
     let session = at.world.session(session)?;
-    let shown = |one: &&Customization| !matches!(one, Customization::McpServer(_));
-    let mut bases = top(&session).filter(shown).filter_map(Customization::base);
-    let uri = bases.find(|base| base.id.as_str() == id)?.uri.to_string();
+    let mut shown = shown(&session);
+    let uri = shown.find(|base| base.id.as_str() == id)?.uri.to_string();
     remove(action, &["id"]);
     set(action, "uri", uri);
     Some(())
@@ -95,8 +94,7 @@ pub(super) fn name_by_id(at: &Moment<'_>, session: &Uri, action: &mut Object) {
     };
     let session = at.world.session(session);
     let known = session.and_then(|session| {
-        let mut bases = top(&session).filter_map(Customization::base);
-        let base = bases.find(|base| base.uri.as_str() == uri)?;
+        let base = shown(&session).find(|base| base.uri.as_str() == uri)?;
         Some(base.id.to_string())
     });
     let id = known.unwrap_or_else(|| uri.to_owned());
@@ -107,4 +105,10 @@ pub(super) fn name_by_id(at: &Moment<'_>, session: &Uri, action: &mut Object) {
 fn top(session: &SessionState) -> impl Iterator<Item = &Customization> {
     let all = session.customizations.iter();
     all.flat_map(|customizations| customizations.items())
+}
+
+/// What a client of 0.1 sees: no servers of tools.
+fn shown(session: &SessionState) -> impl Iterator<Item = &CustomizationBase> {
+    let seen = |one: &&Customization| !matches!(one, Customization::McpServer(_));
+    top(session).filter(seen).filter_map(Customization::base)
 }
