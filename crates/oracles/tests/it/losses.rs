@@ -2,114 +2,194 @@
 //! it would have been told had it come later: each with its reason. All else
 //! is a mistake.
 
+use std::ops::RangeInclusive;
+
 use agenthost_protocol::version::Release;
 
 /// A difference that is known, and accepted.
-pub(crate) struct Loss {
+struct Loss {
     /// The releases that have it.
-    releases: std::ops::RangeInclusive<Release>,
-    /// The action, or every action if there is none.
-    action: Option<&'static str>,
+    releases: RangeInclusive<Release>,
+    /// After which actions; any of them if there is none.
+    actions: &'static [&'static str],
     /// Where: the beginning of a path, without the numbers of entries.
     place: &'static str,
-    /// Why nothing can be done, or is worth it.
-    why: &'static str,
+    /// Which way it differs.
+    way: Way,
 }
 
-/// All of them.
+/// How what a client made of actions differs from what it would be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// It has what is no longer there.
+    Kept,
+    /// It does not have what is there.
+    Missing,
+    /// It has another value.
+    Other,
+    /// Any of these.
+    Any,
+}
+
+/// All of them, each with why nothing can be done, or is worth it.
 const LOSSES: &[Loss] = &[
+    // An order of chats can't be told; it is seen when one subscribes.
     Loss {
-        releases: Release::V0_1..=Release::V0_9,
-        action: Some("session/chatsReordered"),
+        releases: Release::V0_4..=Release::V0_9,
+        actions: &["session/chatsReordered"],
         place: "Session chats[]",
-        why: "an order of chats can't be told; it is seen when one subscribes",
+        way: Way::Any,
     },
+    // Told by the session's list of chats alone.
     Loss {
         releases: Release::V0_4..=Release::V0_9,
-        action: Some("chat/isReadChanged"),
+        actions: &["chat/isReadChanged", "chat/isArchivedChanged"],
         place: "Chat status",
-        why: "told by the session's list of chats alone",
+        way: Way::Other,
     },
+    // No action moves a session or a chat: lists are told.
     Loss {
-        releases: Release::V0_4..=Release::V0_9,
-        action: Some("chat/isArchivedChanged"),
-        place: "Chat status",
-        why: "told by the session's list of chats alone",
-    },
-    Loss {
-        releases: Release::V0_1..=Release::V0_6,
-        action: Some("session/workingDirectorySet"),
+        releases: Release::V0_5_0..=Release::V0_6,
+        actions: &[
+            "session/workingDirectorySet",
+            "session/workingDirectoryRemoved",
+            "session/workingDirectoryReplaced",
+        ],
         place: "Session workingDirectory",
-        why: "no action moves a session; lists of sessions are told",
+        way: Way::Any,
     },
     Loss {
-        releases: Release::V0_1..=Release::V0_6,
-        action: Some("session/workingDirectoryRemoved"),
-        place: "Session workingDirectory",
-        why: "no action moves a session; lists of sessions are told",
+        releases: Release::V0_1..=Release::V0_4,
+        actions: &[
+            "session/workingDirectorySet",
+            "session/workingDirectoryRemoved",
+            "session/workingDirectoryReplaced",
+        ],
+        place: "Session summary.workingDirectory",
+        way: Way::Any,
     },
     Loss {
-        releases: Release::V0_1..=Release::V0_6,
-        action: Some("session/workingDirectoryReplaced"),
-        place: "Session workingDirectory",
-        why: "no action moves a session; lists of sessions are told",
-    },
-    Loss {
-        releases: Release::V0_1..=Release::V0_6,
-        action: Some("chat/workingDirectorySet"),
+        releases: Release::V0_4..=Release::V0_6,
+        actions: &["chat/workingDirectorySet", "chat/workingDirectoryRemoved"],
         place: "Chat workingDirectory",
-        why: "no action moves a chat; the session's list of chats is told",
+        way: Way::Any,
     },
+    // Who contributes a call, and what it is for, is said when it starts, and
+    // never again.
     Loss {
-        releases: Release::V0_1..=Release::V0_6,
-        action: Some("chat/workingDirectoryRemoved"),
-        place: "Chat workingDirectory",
-        why: "no action moves a chat; the session's list of chats is told",
-    },
-    Loss {
-        releases: Release::V0_1..=Release::V0_6,
-        action: Some("chat/toolCallReady"),
+        releases: Release::V0_4..=Release::V0_6,
+        actions: &["chat/toolCallReady"],
         place: "Chat activeTurn.responseParts[].toolCall.contributor",
-        why: "who contributes a call is said when it starts, and never again",
+        way: Way::Any,
     },
     Loss {
-        releases: Release::V0_1..=Release::V0_6,
-        action: Some("chat/toolCallReady"),
+        releases: Release::V0_4..=Release::V0_6,
+        actions: &["chat/toolCallReady"],
         place: "Chat activeTurn.responseParts[].toolCall.intention",
-        why: "what a call is for is said when it starts, and never again",
+        way: Way::Any,
     },
     Loss {
-        releases: Release::V0_1..=Release::V0_6,
-        action: Some("chat/toolCallDelta"),
+        releases: Release::V0_1..=Release::V0_3,
+        actions: &["chat/toolCallReady"],
+        place: "Session activeTurn.responseParts[].toolCall.contributor",
+        way: Way::Any,
+    },
+    Loss {
+        releases: Release::V0_1..=Release::V0_2,
+        actions: &["chat/toolCallReady"],
+        place: "Session activeTurn.responseParts[].toolCall.toolClientId",
+        way: Way::Any,
+    },
+    // A delta always has some input: where none has come yet it is empty.
+    Loss {
+        releases: Release::V0_4..=Release::V0_6,
+        actions: &["chat/toolCallDelta"],
         place: "Chat activeTurn.responseParts[].toolCall.partialInput",
-        why: "input that has not come is empty input: a delta always has some",
+        way: Way::Kept,
     },
     Loss {
-        releases: Release::V0_1..=Release::V0_5_0,
-        action: Some("chat/turnsLoaded"),
+        releases: Release::V0_1..=Release::V0_3,
+        actions: &["chat/toolCallDelta"],
+        place: "Session activeTurn.responseParts[].toolCall.partialInput",
+        way: Way::Kept,
+    },
+    // Reducers do not look at the `_meta` of what happens to a call.
+    Loss {
+        releases: Release::V0_1..=Release::V0_3,
+        actions: &[
+            "chat/toolCallAuthRequired",
+            "chat/toolCallAuthResolved",
+            "chat/toolCallComplete",
+            "chat/toolCallConfirmed",
+            "chat/toolCallContentChanged",
+            "chat/toolCallDelta",
+            "chat/toolCallReady",
+            "chat/toolCallResultConfirmed",
+        ],
+        place: "Session activeTurn.responseParts[].toolCall._meta",
+        way: Way::Any,
+    },
+    // Clients get older turns as an answer, and keep them where they like.
+    Loss {
+        releases: Release::V0_4..=Release::V0_5_0,
+        actions: &["chat/turnsLoaded"],
         place: "Chat turns",
-        why: "clients get older turns as an answer, and keep them where they like",
+        way: Way::Any,
     },
     Loss {
-        releases: Release::V0_1..=Release::V0_5_0,
-        action: Some("session/inputNeededSet"),
+        releases: Release::V0_1..=Release::V0_3,
+        actions: &["chat/turnsLoaded"],
+        place: "Session turns",
+        way: Way::Any,
+    },
+    // What a session waits for is not known: its chats tell.
+    Loss {
+        releases: Release::V0_5_0..=Release::V0_5_0,
+        actions: &["session/inputNeededSet", "session/inputNeededRemoved"],
         place: "Session status",
-        why: "a session's list of what it waits for is not known; its chats tell",
+        way: Way::Other,
     },
     Loss {
-        releases: Release::V0_1..=Release::V0_5_0,
-        action: Some("session/inputNeededRemoved"),
-        place: "Session status",
-        why: "a session's list of what it waits for is not known; its chats tell",
+        releases: Release::V0_4..=Release::V0_4,
+        actions: &["session/inputNeededSet", "session/inputNeededRemoved"],
+        place: "Session summary.status",
+        way: Way::Other,
+    },
+    // What a chat is doing, in words, is told by the session's list of chats
+    // alone.
+    Loss {
+        releases: Release::V0_4..=Release::V0_4,
+        actions: &["chat/activityChanged"],
+        place: "Chat activity",
+        way: Way::Any,
+    },
+    // A model that was chosen can be changed, but not taken back.
+    Loss {
+        releases: Release::V0_1..=Release::V0_4,
+        actions: &["chat/draftChanged", "chat/turnStarted", "chat/truncated"],
+        place: "Session summary.model",
+        way: Way::Kept,
+    },
+    Loss {
+        releases: Release::V0_4..=Release::V0_4,
+        actions: &["chat/draftChanged", "chat/turnStarted", "chat/truncated"],
+        place: "Session chats[].model",
+        way: Way::Kept,
+    },
+    Loss {
+        releases: Release::V0_4..=Release::V0_4,
+        actions: &["chat/draftChanged", "chat/turnStarted", "chat/truncated"],
+        place: "Session chats[].agent",
+        way: Way::Kept,
     },
 ];
 
-/// Why a difference is accepted, if it is.
-pub(crate) fn accepted(release: Release, action: &str, place: &str) -> Option<&'static str> {
-    let found = LOSSES.iter().find(|loss| {
+/// Whether a difference is accepted.
+pub(crate) fn is_accepted(release: Release, action: &str, place: &str, way: Way) -> bool {
+    LOSSES.iter().any(|loss| {
         loss.releases.contains(&release)
-            && loss.action.is_none_or(|name| name == action)
+            && (loss.actions.is_empty() || loss.actions.contains(&action))
             && place.starts_with(loss.place)
-    });
-    found.map(|loss| loss.why)
+            && (loss.way == Way::Any || loss.way == way)
+    })
 }

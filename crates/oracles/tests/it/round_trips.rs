@@ -3,6 +3,7 @@
 
 use agenthost_oracles::Oracle;
 use agenthost_protocol::action::{Action, Dispatcher};
+use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json, Object};
 use agenthost_testkit::json::{diff, normalise};
@@ -46,11 +47,18 @@ fn round_trips(release: Release) {
             if json["claim"].get("session").is_some() {
                 json["claim"]["session"] = json!(SESSION);
             }
+            // A client speaks for itself.
+            match info.name {
+                "session/activeClientSet" => json["activeClient"]["clientId"] = json!(CLIENT),
+                "session/activeClientRemoved" => json["clientId"] = json!(CLIENT),
+                _ => {}
+            }
             let action: Action = wire::from_str(&json.to_string()).unwrap();
             if let Some(old) = speaker.heard(&stage, action) {
                 speaker.says(&stage, info.name, &old);
             }
         }
+        let stage = with_one_client(stage);
         for (channel, action) in old_actions(release) {
             let old = Envelope {
                 channel: (release > Release::V0_1).then(|| channel.to_owned()),
@@ -160,6 +168,18 @@ fn plain(action: &Object) -> Json {
     let mut action = action.clone();
     action.retain(|field, _| !STAMPED.contains(&field.as_str()));
     normalise(&Json::Object(action))
+}
+
+/// Only the client that speaks is active: others would take its place.
+fn with_one_client(mut stage: Stage) -> Stage {
+    for (kind, state) in &mut stage.channels {
+        if *kind == ChannelKind::Session {
+            let mut json = serde_json::to_value(&*state).unwrap();
+            json["activeClients"] = json!([{ "clientId": CLIENT, "tools": [] }]);
+            *state = wire::from_str(&json.to_string()).unwrap();
+        }
+    }
+    stage
 }
 
 /// Actions that only older releases have.

@@ -137,7 +137,13 @@ fn is_plain(generator: &mut Generator, name: &str, action: &mut Json, state: &Js
             let is_taken = entries(state, "turns").any(|turn| turn["id"] == action["turnId"]);
             return !is_taken && state.get("activeTurn").is_none();
         }
-        "chat/responsePart" => return is_new(state, &action["part"]["id"]),
+        // Calls, questions and errors have actions of their own.
+        "chat/responsePart" => {
+            let part = &action["part"];
+            let others = ["toolCall", "inputRequest", "error"];
+            let is_plain = others.iter().all(|kind| part["kind"] != *kind);
+            return is_plain && is_new(state, &part["id"]);
+        }
         "chat/toolCallStart" => return is_new(state, &action["toolCallId"]),
         "chat/inputRequested" => return is_new(state, &action["request"]["id"]),
         "chat/toolCallConfirmed" if action["approved"] == true => {
