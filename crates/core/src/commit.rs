@@ -148,6 +148,7 @@ impl Host {
         };
         self.forget_messages(channel);
         self.drop_checks_of_chat(channel, out);
+        self.end_calls(channel, out);
         for connection in removed.subscribers.keys() {
             if let Some(connection) = self.clients.connections.get_mut(connection) {
                 connection.subscriptions.remove(channel);

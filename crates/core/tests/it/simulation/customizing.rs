@@ -42,12 +42,6 @@ impl Simulation {
 
     fn customization_event(&mut self) -> CustomizationEvent {
         match self.chance.rng.u32(0..12) {
-            10.. => CustomizationEvent::ToolHooks {
-                moments: [ToolMoment::Before, ToolMoment::After, ToolMoment::Failed]
-                    .into_iter()
-                    .filter(|_| self.chance.chance(0.6))
-                    .collect(),
-            },
             0..3 => CustomizationEvent::Found {
                 all: (0..self.chance.rng.usize(0..3))
                     .map(|_| self.customization())
@@ -55,6 +49,12 @@ impl Simulation {
             },
             3..7 => CustomizationEvent::Updated(Box::new(self.customization())),
             7..9 => CustomizationEvent::Gone(self.customization_id()),
+            9..11 => CustomizationEvent::ToolHooks {
+                moments: [ToolMoment::Before, ToolMoment::After, ToolMoment::Failed]
+                    .into_iter()
+                    .filter(|_| self.chance.chance(0.6))
+                    .collect(),
+            },
             _ => CustomizationEvent::Wanted {
                 ticket: Ticket(1),
                 client: (*self.chance.pick(&["a", "b"]).unwrap()).into(),
