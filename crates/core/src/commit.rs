@@ -191,6 +191,7 @@ impl Host {
             self.allow_tools(session, channel, None, out);
         }
         self.drop_checks_of_chat(channel, out);
+        self.end_calls(channel, out);
         for connection in removed.subscribers.keys() {
             if let Some(connection) = self.clients.connections.get_mut(connection) {
                 connection.subscriptions.remove(channel);

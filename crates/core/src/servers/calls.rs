@@ -268,6 +268,12 @@ impl Host {
         }
     }
 
+    /// A chat is gone: so is what its agent waits for.
+    pub(crate) fn end_calls(&mut self, chat: &Uri, out: &mut Effects) {
+        self.settle_calls(chat, out);
+        self.forget_answers(chat);
+    }
+
     /// What came of a call; nothing while it goes on.
     fn result_of(&self, place: &Place) -> Option<ToolCallResult> {
         let turn = self
