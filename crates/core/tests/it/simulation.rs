@@ -159,8 +159,15 @@ impl Simulation {
         let connection = ConnectionId(self.next_connection);
         self.world.connect(connection, "me", None);
         self.initialize(connection, "the last");
-        self.end_preparations();
-        self.end_questions();
+        // What clients were asked may be what preparations wait for.
+        loop {
+            self.end_preparations();
+            if self.world.unanswered.is_empty() {
+                break;
+            }
+            self.end_questions();
+        }
+        self.check_told();
         // Ending one may start the next of a queue, in another chat.
         let chats: Vec<_> = self.world.log.channels.keys().cloned().collect();
         for chat in chats {

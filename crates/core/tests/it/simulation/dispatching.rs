@@ -48,8 +48,9 @@ impl Simulation {
         {
             return Some("chat/turnResume");
         }
-        if self.tool_runner(chat).is_some() && self.chance.chance(0.5) {
-            let reports = ["chat/toolCallContentChanged", "chat/toolCallComplete"];
+        if self.tool_runner(chat).is_some() && self.chance.chance(0.8) {
+            let complete = "chat/toolCallComplete";
+            let reports = ["chat/toolCallContentChanged", complete, complete];
             return self.chance.pick(&reports).copied();
         }
         let waiting = self.calls(chat, |status| status == "pending-confirmation");

@@ -49,12 +49,16 @@ impl Simulation {
         }
     }
 
-    /// Whatever clients did, when all that they were asked is over every turn
-    /// that runs is known to its agent.
+    /// Nobody answers any more.
     pub(super) fn end_questions(&mut self) {
         while !self.world.unanswered.is_empty() {
             self.end_question();
         }
+    }
+
+    /// Whatever clients did, when all that they were asked is over every turn
+    /// that runs is known to its agent.
+    pub(super) fn check_told(&self) {
         for (chat, state) in &self.world.log.channels {
             if let ChannelState::Chat(state) = state
                 && let Some(turn) = &state.active_turn
