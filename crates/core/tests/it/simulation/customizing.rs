@@ -42,11 +42,13 @@ impl Simulation {
 
     fn customization_event(&mut self) -> CustomizationEvent {
         match self.chance.rng.u32(0..12) {
-            0..3 => CustomizationEvent::Found {
-                all: (0..self.chance.rng.usize(0..3))
+            0..3 => {
+                let mut all: Vec<_> = (0..self.chance.rng.usize(0..3))
                     .map(|_| self.customization())
-                    .collect(),
-            },
+                    .collect();
+                all.dedup_by(|one, other| one.id() == other.id());
+                CustomizationEvent::Found { all }
+            }
             3..7 => CustomizationEvent::Updated(Box::new(self.customization())),
             7..9 => CustomizationEvent::Gone(self.customization_id()),
             9..11 => CustomizationEvent::ToolHooks {
@@ -71,7 +73,8 @@ impl Simulation {
 
     fn customization(&mut self) -> Customization {
         let id = self.customization_id();
-        let child = self.customization_id();
+        // Whoever reads them gives no two the same id.
+        let child = format!("{id}-server");
         let server = json!({"type": "mcpServer", "id": child, "uri": "file:///m", "name": "m", "state": {"kind": "ready"}});
         let plugin = json!({"type": "plugin", "id": id, "uri": format!("file:///{id}"), "name": "p", "children": [server]});
         let top = json!({"type": "mcpServer", "id": id, "uri": "file:///m", "name": "m", "state": {"kind": "stopped"}});
@@ -187,14 +190,17 @@ impl Simulation {
 
     /// Everything that turns wait for has come.
     pub(super) fn end_preparations(&mut self) {
-        while !self.world.untold.is_empty() {
-            self.end_untold();
-        }
-        while let Some(errand) = self.world.customize.pop_front() {
-            self.answer_errand(&errand);
-        }
-        while let Some(errand) = self.world.tools.pop_front() {
-            self.answer_tools(&errand);
+        // One leads to another.
+        loop {
+            if !self.world.untold.is_empty() {
+                self.end_untold();
+            } else if let Some(errand) = self.world.customize.pop_front() {
+                self.answer_errand(&errand);
+            } else if let Some(errand) = self.world.tools.pop_front() {
+                self.answer_tools(&errand);
+            } else {
+                return;
+            }
         }
     }
 }
