@@ -83,6 +83,10 @@ impl Older {
                 Answer::Initialize(result) => resources(&result.snapshots),
                 Answer::Snapshots(result) => resources(&result.snapshots),
                 Answer::Subscribe(result) => resources(result.snapshot.as_slice()),
+                Answer::ListSessions(result) => {
+                    let sessions = result.items.iter();
+                    sessions.map(|summary| summary.resource.clone()).collect()
+                }
                 _ => continue,
             };
             let open = peer.open.entry(id.clone()).or_default();
