@@ -33,7 +33,9 @@ pub(crate) fn at_rest(generator: &mut Generator) -> Stage {
             let fields = json.as_object_mut().unwrap();
             fields.shift_remove("activeTurn");
             fields.shift_remove("inputNeeded");
-            fields.insert("status".to_owned(), json!(1));
+            // A session that waits for somebody is one where something runs.
+            let status = if *kind == ChannelKind::Chat { 1 } else { 8 };
+            fields.insert("status".to_owned(), json!(status));
             *state = wire::from_str(&json.to_string()).unwrap();
         }
     }
@@ -44,7 +46,7 @@ pub(crate) fn at_rest(generator: &mut Generator) -> Stage {
 pub(crate) fn next(generator: &mut Generator, stage: &Stage) -> Option<Action> {
     let kind = match generator.rng.u8(..10) {
         0..=4 => ChannelKind::Chat,
-        5..=7 => ChannelKind::Session,
+        5..=6 => ChannelKind::Session,
         _ => *generator.pick(ChannelKind::ALL)?,
     };
     let state = serde_json::to_value(stage.state(kind)).unwrap();
@@ -53,10 +55,8 @@ pub(crate) fn next(generator: &mut Generator, stage: &Stage) -> Option<Action> {
         .map(|info| info.name)
         .collect();
     let mut name = *generator.pick(&names)?;
-    // Most that can happen to a chat needs a running turn.
-    let is_running = state.get("activeTurn").is_some();
-    if kind == ChannelKind::Chat && !is_running && generator.chance(0.4) {
-        name = "chat/turnStarted";
+    if kind == ChannelKind::Chat && generator.chance(0.6) {
+        name = *generator.pick(&due(&state))?;
     }
     // Ends of a turn, and cuts, would come too soon.
     let ends = [
@@ -77,6 +77,40 @@ pub(crate) fn next(generator: &mut Generator, stage: &Stage) -> Option<Action> {
     Some(wire::from_str(&action.to_string()).unwrap())
 }
 
+/// What is likely to happen to a chat as it is.
+fn due(chat: &Json) -> Vec<&'static str> {
+    if chat.get("activeTurn").is_none() {
+        let last = entries(chat, "turns").last();
+        let failed = last.is_some_and(|turn| turn["state"] == "error");
+        return match failed {
+            true => vec!["chat/turnStarted", "chat/turnResume"],
+            false => vec!["chat/turnStarted"],
+        };
+    }
+    let mut due = vec!["chat/responsePart", "chat/toolCallStart", "chat/inputRequested"];
+    for part in entries(&chat["activeTurn"], "responseParts") {
+        let next: &[&str] = match part["kind"].as_str() {
+            Some("markdown") => &["chat/delta"],
+            Some("reasoning") => &["chat/reasoning"],
+            Some("inputRequest") => &["chat/inputAnswerChanged", "chat/inputCompleted"],
+            _ => match part["toolCall"]["status"].as_str() {
+                Some("streaming") => &["chat/toolCallDelta", "chat/toolCallReady"],
+                Some("pending-confirmation") => &["chat/toolCallConfirmed"],
+                Some("running") => &[
+                    "chat/toolCallContentChanged",
+                    "chat/toolCallAuthRequired",
+                    "chat/toolCallComplete",
+                ],
+                Some("auth-required") => &["chat/toolCallAuthResolved"],
+                Some("pending-result-confirmation") => &["chat/toolCallResultConfirmed"],
+                _ => &["chat/error"],
+            },
+        };
+        due.extend(next);
+    }
+    due
+}
+
 fn aim(generator: &mut Generator, name: &str, action: &mut Json, state: &Json) {
     if let Some(active) = state["activeTurn"]["id"].as_str()
         && action.get("turnId").is_some()
@@ -93,6 +127,15 @@ fn aim(generator: &mut Generator, name: &str, action: &mut Json, state: &Json) {
         && let Some(call) = generator.pick(&calls)
     {
         action["toolCallId"] = json!(call);
+    }
+    let servers: Vec<_> = entries(state, "customizations")
+        .filter(|customization| customization["type"] == "mcpServer")
+        .map(|server| server["id"].clone())
+        .collect();
+    if name.starts_with("session/mcpServer")
+        && let Some(server) = generator.pick(&servers)
+    {
+        action["id"] = server.clone();
     }
     if name == "chat/turnResume"
         && let Some(last) = entries(state, "turns").last()

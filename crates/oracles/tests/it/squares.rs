@@ -24,7 +24,7 @@ use crate::stage::{Stage, at, envelope, viewer};
 const SEEDS: u64 = 120;
 
 /// How much happens in each.
-const ACTIONS: u32 = 30;
+const ACTIONS: u32 = 40;
 
 fn squares(release: Release) {
     let Some(oracle) = oracle(release) else {
