@@ -7,7 +7,13 @@
 
 mod terminals;
 
-use agenthost_protocol::chat::{ToolCall, ToolInput};
+use std::sync::Arc;
+
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::{ChatSummary, ToolCall, ToolInput};
+use agenthost_protocol::outcome::Outcome;
+use agenthost_protocol::session::{ChatAdded, SessionAction};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
@@ -31,6 +37,16 @@ const NEW: &[&str] = &[
 impl step::Step for Step {
     fn older(&self) -> Release {
         Release::V0_6
+    }
+
+    fn reword(&self, at: &Moment<'_>, action: Action) -> Vec<Action> {
+        match without_directory(at, &action) {
+            Some(summary) => {
+                let added = SessionAction::ChatAdded(ChatAdded { summary });
+                vec![Action::Session(added)]
+            }
+            None => vec![action],
+        }
     }
 
     fn part(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
@@ -102,6 +118,24 @@ impl step::Step for Step {
         }
         Fate::Keep
     }
+}
+
+/// The entry of a chat whose last directory is taken away. A change can't take
+/// a field away, but the whole entry can be written anew.
+fn without_directory(at: &Moment<'_>, action: &Action) -> Option<Arc<ChatSummary>> {
+    let Action::Session(SessionAction::ChatUpdated(update)) = action else {
+        return None;
+    };
+    let directories = update.changes.working_directories.as_ref();
+    if !directories.is_some_and(Vec::is_empty) {
+        return None;
+    }
+    let mut after = at.before?.clone();
+    let (Outcome::Applied, ChannelState::Session(session)) = (after.reduce(action), after) else {
+        return None;
+    };
+    let mut chats = session.chats.iter();
+    chats.find(|chat| chat.resource == update.chat).cloned()
 }
 
 fn take_first_directory(part: &mut Object) {

@@ -1,7 +1,7 @@
 //! 0.7 ↔ 0.6.
 
 use agenthost_protocol::version::Release;
-use agenthost_protocol::wire::Json;
+use agenthost_protocol::wire::{self, Json};
 use agenthost_versions::Call;
 use serde_json::json;
 
@@ -77,6 +77,23 @@ fn the_first_directory_is_the_directory() {
         told[0].params["changes"],
         json!({ "workingDirectory": "file:///c" })
     );
+}
+
+#[test]
+fn a_chat_that_lost_its_last_directory_is_told_anew() {
+    let session = json!({
+        "provider": "a", "title": "", "status": 1, "lifecycle": "ready", "activeClients": [],
+        "chats": [summary(&["file:///a"])],
+    });
+    let mut client = client();
+    client.before = Some(wire::from_str(&session.to_string()).unwrap());
+    let updated = json!({
+        "type": "session/chatUpdated", "chat": CHAT,
+        "changes": { "title": "T", "workingDirectories": [] },
+    });
+    let summary = json!({ "resource": CHAT, "title": "T", "status": 1, "modifiedAt": TIME });
+    let added = json!({ "type": "session/chatAdded", "summary": summary });
+    assert_eq!(client.hears("ahp-session:/s", &updated)[0].1, added);
 }
 
 #[test]
