@@ -20,7 +20,7 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::document::{Call, Dispatch, Envelope};
-use crate::edit::remove;
+use crate::edit::{remove, set, text};
 use crate::step::{self, Fate, Refused};
 use crate::world::Moment;
 
@@ -106,6 +106,9 @@ impl step::Step for Step {
 
     fn request(&self, _at: &Moment<'_>, call: &mut Call) {
         remove(&mut call.params, &["channel"]);
+        if call.method == "resourceWrite" {
+            write_whole(&mut call.params);
+        }
     }
 
     fn part_up(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
@@ -130,4 +133,14 @@ impl step::Step for Step {
         }
         Ok(())
     }
+}
+
+/// 0.1 writes whole files. What would add to one, or depends on what is in
+/// it, may make a file but must not replace one.
+fn write_whole(params: &mut Object) {
+    let adds = text(params, "mode").is_some_and(|mode| mode != "truncate");
+    if adds || params.contains_key("ifMatch") {
+        set(params, "createOnly", true);
+    }
+    remove(params, &["mode", "position", "ifMatch"]);
 }

@@ -4,7 +4,12 @@
 //! Lost: who wrote a message, servers of tools and how they do, which server a
 //! tool is of, how much a session changed, how operations on changes do.
 
-use agenthost_protocol::channel::ChannelKind;
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::{ChannelKind, ChannelState};
+use agenthost_protocol::outcome::Outcome;
+use agenthost_protocol::session::{
+    Customization, CustomizationsChanged, McpServerCustomization, SessionAction, SessionState,
+};
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Object;
 use serde_json::json;
@@ -25,6 +30,17 @@ const NEW: &[&str] = &[
 impl step::Step for Step {
     fn older(&self) -> Release {
         Release::V0_2
+    }
+
+    fn reword(&self, at: &Moment<'_>, action: Action) -> Vec<Action> {
+        if let Action::Session(happened) = &action
+            && let SessionAction::CustomizationUpdated(update) = happened
+            && let Customization::McpServer(server) = &*update.customization
+            && let Some(ChannelState::Session(before)) = at.before
+        {
+            return all_if_seen(before, server, happened);
+        }
+        vec![action]
     }
 
     fn part(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
@@ -84,6 +100,29 @@ impl step::Step for Step {
         }
         Fate::Keep
     }
+}
+
+/// A server is not shown. What is shown changes all the same if there was
+/// something else by its name, or nothing at all.
+fn all_if_seen(
+    before: &SessionState,
+    server: &McpServerCustomization,
+    happened: &SessionAction,
+) -> Vec<Action> {
+    let shown = before.customizations.as_ref().map(|all| {
+        let mut all = all.items().filter(|one| one.id() == Some(&server.base.id));
+        all.any(|one| !matches!(one, Customization::McpServer(_)))
+    });
+    if shown == Some(false) {
+        return Vec::new();
+    }
+    let mut after = before.clone();
+    if after.reduce(happened) != Outcome::Applied {
+        return Vec::new();
+    }
+    let customizations = after.customizations.unwrap_or_default();
+    let all = CustomizationsChanged { customizations };
+    vec![Action::Session(SessionAction::CustomizationsChanged(all))]
 }
 
 /// Only a client can be said to have given a tool.

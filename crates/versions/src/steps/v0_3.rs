@@ -14,8 +14,11 @@ mod merge;
 mod tests;
 mod up;
 
+use std::iter;
+
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelKind;
+use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
@@ -52,6 +55,9 @@ const CONVERSATION: &[&str] = &[
     "inputCompleted",
     "truncated",
 ];
+
+/// After these a client takes the session for unread, without being told.
+const NEWS: &[&str] = &["turnStarted", "inputRequested"];
 
 /// What happens to the list of a session's chats.
 const CATALOGUE: &[&str] = &[
@@ -127,7 +133,12 @@ impl step::Step for Step {
         {
             *channel = session.to_string();
         }
-        vec![envelope]
+        let read = if NEWS.contains(&name.as_str()) {
+            still_read(at, &envelope)
+        } else {
+            None
+        };
+        iter::once(envelope).chain(read).collect()
     }
 
     fn snapshot(
@@ -168,6 +179,19 @@ impl step::Step for Step {
     fn dispatch(&self, at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Refused> {
         up::dispatch(at, dispatch)
     }
+}
+
+/// Says that a session was read, if it still counts as that.
+fn still_read(at: &Moment<'_>, news: &Envelope) -> Option<Envelope> {
+    let session = Uri::from(news.channel.as_deref()?);
+    let status = at.world.session(&session)?.metadata.status;
+    if news.rejection.is_some() || !status.contains(SessionStatus::IS_READ) {
+        return None;
+    }
+    let mut read = Object::new();
+    set(&mut read, "type", "session/isReadChanged");
+    set(&mut read, "isRead", true);
+    Some(news.with(read))
 }
 
 /// The error of a turn stands in a field that only older releases have.

@@ -353,3 +353,27 @@ fn what_0_1_has_no_word_for_is_left_out() {
     client.chain.request(&client.at(), &mut read);
     assert_eq!(Json::Object(read.params), json!({ "uri": "file:///a" }));
 }
+
+#[test]
+fn a_file_is_not_replaced_where_it_should_be_added_to() {
+    let client = follower(Release::V0_1);
+    let asked = |how: Json| {
+        let mut params = json!({
+            "channel": "ahp-root://", "uri": "file:///a", "data": "x", "encoding": "utf-8",
+        });
+        let how = how.as_object().unwrap().clone();
+        params.as_object_mut().unwrap().extend(how);
+        let mut write = Call {
+            method: "resourceWrite".to_owned(),
+            params: wire::from_str(&params.to_string()).unwrap(),
+        };
+        client.chain.request(&client.at(), &mut write);
+        Json::Object(write.params)
+    };
+    let whole = json!({ "uri": "file:///a", "data": "x", "encoding": "utf-8" });
+    assert_eq!(asked(json!({ "mode": "truncate" })), whole);
+    let mut careful = whole.clone();
+    careful["createOnly"] = json!(true);
+    assert_eq!(asked(json!({ "mode": "insert", "position": 3 })), careful);
+    assert_eq!(asked(json!({ "ifMatch": "e" })), careful);
+}

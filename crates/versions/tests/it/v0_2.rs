@@ -1,6 +1,7 @@
 //! 0.3 ↔ 0.2: messages of users, tools of clients.
 
 use agenthost_protocol::version::Release;
+use agenthost_protocol::wire;
 use serde_json::json;
 
 use crate::older::{CHAT, SESSION, follower, session};
@@ -79,7 +80,7 @@ fn a_tool_is_a_client_s_or_nobody_s() {
 
 #[test]
 fn a_server_of_tools_stands_in_a_plugin_or_nowhere() {
-    let client = follower(Release::V0_2);
+    let mut client = follower(Release::V0_2);
     let state = client.sees(SESSION, &session()).unwrap();
     let customizations = state["customizations"].as_array().unwrap();
     assert_eq!(customizations.len(), 1);
@@ -92,6 +93,13 @@ fn a_server_of_tools_stands_in_a_plugin_or_nowhere() {
         "type": "session/customizationUpdated", "customization": session()["customizations"][1],
     });
     assert_eq!(client.hears(SESSION, &updated), []);
+    client.before = Some(wire::from_str(&session().to_string()).unwrap());
+    assert_eq!(client.hears(SESSION, &updated), []);
+    let mut other = updated.clone();
+    other["customization"]["id"] = json!("p");
+    let heard = client.hears(SESSION, &other);
+    let none_left = json!({ "type": "session/customizationsChanged", "customizations": [] });
+    assert_eq!(heard, [(Some(SESSION.to_owned()), none_left)]);
     let ready = json!({
         "type": "session/mcpServerStateChanged", "id": "in", "state": { "kind": "ready" },
     });

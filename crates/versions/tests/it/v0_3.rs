@@ -53,6 +53,20 @@ fn what_happens_in_the_chat_happens_in_the_session() {
 }
 
 #[test]
+fn a_session_that_counts_as_read_stays_so() {
+    let started = json!({
+        "type": "chat/turnStarted", "turnId": "t", "startedAt": "2026-01-01T00:00:00Z",
+        "message": { "text": "Hello", "origin": { "kind": "user" } },
+    });
+    let client = follower(Release::V0_3);
+    let heard = client.hears(CHAT, &started);
+    let read = json!({ "type": "session/isReadChanged", "isRead": true });
+    assert_eq!(heard.len(), 2);
+    assert_eq!(heard[1], (Some(SESSION.to_owned()), read));
+    assert_eq!(client.hears(WORKER, &started).len(), 1);
+}
+
+#[test]
 fn what_happens_in_another_chat_happens_under_its_address() {
     let delta = json!({ "type": "chat/delta", "turnId": "w1", "partId": "p", "content": "x" });
     let heard = follower(Release::V0_3).hears(WORKER, &delta);

@@ -22,18 +22,26 @@ const CONVERSATION: &[&str] = &[
 
 /// The bits of a status that say what is going on. The others are flags.
 const ACTIVITY: u64 = (1 << 5) - 1;
+const IDLE: u64 = 1;
+const ERROR: u64 = 1 << 1;
+const IN_PROGRESS: u64 = 1 << 3;
+const INPUT_NEEDED: u64 = 1 << 3 | 1 << 4;
+
+/// What tool calls are in when they wait for a person.
+const WAITING: &[&str] = &["pending-confirmation", "pending-result-confirmation"];
 
 /// Puts the conversation into a session that it is the chat of.
 pub(super) fn add_conversation(at: &Moment<'_>, session: &Uri, state: &mut Object) {
     let chat = at.chat_behind(session);
     let mut chat = chat.and_then(|chat| look(at, &chat)).unwrap_or_default();
+    let activity = activity(&chat);
     remove(state, &["chats", "defaultChat"]);
     move_conversation(&mut chat, state);
     let Some(summary) = object_mut(state, "summary") else {
         return;
     };
-    if let (Some(flags), Some(activity)) = (status(summary), status(&chat)) {
-        set(summary, "status", flags & !ACTIVITY | activity & ACTIVITY);
+    if let (Some(flags), Some(activity)) = (status(summary), activity) {
+        set(summary, "status", flags & !ACTIVITY | activity);
     }
     for field in ["model", "agent"] {
         if let Some(chosen) = chat.shift_remove(field) {
@@ -45,6 +53,9 @@ pub(super) fn add_conversation(at: &Moment<'_>, session: &Uri, state: &mut Objec
 /// Makes a session of a chat: what it does not have itself is its session's.
 pub(super) fn make_session(at: &Moment<'_>, address: &Uri, state: &mut Object) {
     let mut chat = std::mem::take(state);
+    if let (Some(flags), Some(activity)) = (status(&chat), activity(&chat)) {
+        set(&mut chat, "status", flags & !ACTIVITY | activity);
+    }
     let owner = at.world.session_of(address);
     let mut session = owner.and_then(|owner| look(at, &owner)).unwrap_or_default();
     let mut summary = take_object(&mut session, "summary").unwrap_or_default();
@@ -101,4 +112,25 @@ fn move_conversation(chat: &mut Object, state: &mut Object) {
 
 fn status(summary: &Object) -> Option<u64> {
     summary.get("status")?.as_u64()
+}
+
+/// What is going on in a chat, as a client of 0.3 works it out for itself: by
+/// what is in the state, whatever newer ones may wait for.
+fn activity(chat: &Object) -> Option<u64> {
+    let told = status(chat)?;
+    let turn = chat.get("activeTurn");
+    let parts = turn.and_then(|turn| turn.get("responseParts")?.as_array());
+    let calls = parts.into_iter().flatten();
+    let mut calls = calls.filter_map(|part| part.get("toolCall")?.get("status")?.as_str());
+    let asks = chat.get("inputRequests").and_then(Json::as_array);
+    let asks = asks.is_some_and(|requests| !requests.is_empty());
+    Some(if asks || calls.any(|status| WAITING.contains(&status)) {
+        INPUT_NEEDED
+    } else if turn.is_some() {
+        IN_PROGRESS
+    } else if told & ACTIVITY == ERROR {
+        ERROR
+    } else {
+        IDLE
+    })
 }

@@ -20,6 +20,10 @@ fn down(kind: ChannelKind, resource: &str, state: &Value) -> Value {
         "resource": CHAT, "title": "Main", "status": 24, "turns": [],
         "resource": CHAT, "title": "Main", "status": 8, "turns": [],
         "modifiedAt": "2026-01-01T00:00:01.500Z",
+        "activeTurn": {
+            "id": "t", "startedAt": "2026-01-01T00:00:01Z", "responseParts": [],
+            "message": { "text": "", "origin": { "kind": "user" } },
+        },
     });
     let mut viewer = Viewer::new(Release::V0_3, ClientId::from("c"));
     viewer.show(Uri::from(SESSION), Uri::from(CHAT));
@@ -57,12 +61,35 @@ fn a_status_is_the_chat_s_activity_and_the_session_s_flags() {
 }
 
 #[test]
+fn a_status_says_what_the_state_says() {
+    let status = |status: u64, rest: Value| {
+        let mut chat = json!({
+            "resource": CHAT, "title": "Main", "status": status, "turns": [],
+            "modifiedAt": "2026-01-01T00:00:01.500Z",
+        });
+        let rest = rest.as_object().unwrap().clone();
+        chat.as_object_mut().unwrap().extend(rest);
+        let state = down(ChannelKind::Chat, CHAT, &chat);
+        state["summary"]["status"].as_u64().unwrap()
+    };
+    let turn = |call: &str| {
+        let call = json!({ "kind": "toolCall", "toolCall": { "status": call } });
+        json!({ "activeTurn": { "id": "t", "responseParts": [call] } })
+    };
+    assert_eq!(status(32 | 24, turn("running")), 32 | 8);
+    assert_eq!(status(8, turn("pending-confirmation")), 24);
+    assert_eq!(status(8, json!({ "inputRequests": [{ "id": "r" }] })), 24);
+    assert_eq!(status(2, json!({})), 2);
+    assert_eq!(status(8, json!({})), 1);
+}
+
+#[test]
 fn a_chat_whose_session_is_not_known_is_a_session_all_the_same() {
     let state = down(
         ChannelKind::Chat,
         CHAT,
         &json!({
-            "resource": CHAT, "title": "Main", "status": 24, "turns": [], "activity": "Thinking",
+            "resource": CHAT, "title": "Main", "status": 1, "turns": [], "activity": "Thinking",
             "modifiedAt": "2026-01-01T00:00:01.500Z", "workingDirectory": "file:///w",
         }),
     );
@@ -71,7 +98,7 @@ fn a_chat_whose_session_is_not_known_is_a_session_all_the_same() {
         state,
         json!({
             "summary": {
-                "resource": CHAT, "title": "Main", "status": 24, "activity": "Thinking",
+                "resource": CHAT, "title": "Main", "status": 1, "activity": "Thinking",
                 "workingDirectory": "file:///w", "modifiedAt": modified, "createdAt": modified,
                 "provider": "",
             },
