@@ -130,12 +130,20 @@ fn aim(generator: &mut Generator, name: &str, action: &mut Json, state: &Json) {
     }
     let servers: Vec<_> = entries(state, "customizations")
         .filter(|customization| customization["type"] == "mcpServer")
-        .map(|server| server["id"].clone())
         .collect();
-    if name.starts_with("session/mcpServer")
-        && let Some(server) = generator.pick(&servers)
-    {
-        action["id"] = server.clone();
+    let operations: Vec<_> = entries(state, "operations").collect();
+    let needs: Vec<_> = entries(state, "inputNeeded").collect();
+    let (field, targets) = match name {
+        "session/inputNeededRemoved" => ("id", needs),
+        "changeset/operationStatusChanged" => ("operationId", operations),
+        _ if name.starts_with("session/mcpServer") => ("id", servers),
+        _ => ("", Vec::new()),
+    };
+    if let Some(target) = generator.pick(&targets) {
+        action[field] = target["id"].clone();
+    }
+    if name == "session/mcpServerStateChanged" && generator.chance(0.3) {
+        action["state"] = json!({ "kind": "starting", "blocking": true });
     }
     if name == "chat/turnResume"
         && let Some(last) = entries(state, "turns").last()
