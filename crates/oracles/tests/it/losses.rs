@@ -177,6 +177,19 @@ const LOSSES: &[Loss] = &[
         place: "Session summary.status",
         way: Way::Other,
     },
+    Loss {
+        releases: Release::V0_4..=Release::V0_5_2,
+        actions: &["session/inputNeededSet", "session/inputNeededRemoved"],
+        place: "Session chats[].status",
+        way: Way::Other,
+    },
+    // A session gets ready once, before anything has happened in it.
+    Loss {
+        releases: Release::V0_1..=Release::V0_1,
+        actions: &["session/ready"],
+        place: "Session summary.status",
+        way: Way::Other,
+    },
     // What a chat is doing, in words, is told by the session's list of chats
     // alone.
     Loss {

@@ -32,14 +32,33 @@ pub(crate) fn at_rest(generator: &mut Generator) -> Stage {
             let mut json = serde_json::to_value(&*state).unwrap();
             let fields = json.as_object_mut().unwrap();
             fields.shift_remove("activeTurn");
+            end_calls(fields.get_mut("turns"));
             fields.shift_remove("inputNeeded");
             // A session that waits for somebody is one where something runs.
             let status = if *kind == ChannelKind::Chat { 1 } else { 8 };
             fields.insert("status".to_owned(), json!(status));
+            let customizations = fields.get_mut("customizations").and_then(Json::as_array_mut);
+            if let Some(customizations) = customizations {
+                customizations.push(json!({
+                    "type": "mcpServer", "id": "server", "uri": "scheme:/server", "name": "Server",
+                    "state": { "kind": "starting", "blocking": true },
+                }));
+            }
             *state = wire::from_str(&json.to_string()).unwrap();
         }
     }
     stage
+}
+
+/// When a turn is over, so are its calls.
+fn end_calls(turns: Option<&mut Json>) {
+    for turn in turns.and_then(Json::as_array_mut).into_iter().flatten() {
+        let parts = turn["responseParts"].as_array_mut().unwrap();
+        parts.retain(|part| {
+            let status = part["toolCall"]["status"].as_str();
+            matches!(status, None | Some("completed" | "cancelled"))
+        });
+    }
 }
 
 /// An action that may have an effect.
@@ -196,6 +215,22 @@ fn is_plain(generator: &mut Generator, name: &str, action: &mut Json, state: &Js
             return is_plain && is_new(state, &part["id"]);
         }
         "chat/toolCallStart" => return is_new(state, &action["toolCallId"]),
+        "chat/toolCallReady" => keep_parameters(action, state),
+        // What is loaded is older than what is there.
+        "chat/turnsLoaded" => {
+            end_calls(action.get_mut("turns"));
+            let is_there = |id: &Json| entries(state, "turns").any(|turn| turn["id"] == *id);
+            let active = &state["activeTurn"]["id"];
+            let mut ids = entries(action, "turns").map(|turn| &turn["id"]);
+            let are_new = ids.all(|id| !is_there(id) && id != active);
+            return are_new && entries(state, "turns").next().is_some();
+        }
+        // A customization stays what it is.
+        "session/customizationUpdated" => {
+            let new = &action["customization"];
+            let mut known = entries(state, "customizations");
+            return known.all(|old| old["id"] != new["id"] || old["type"] == new["type"]);
+        }
         "chat/inputRequested" => return is_new(state, &action["request"]["id"]),
         "chat/toolCallConfirmed" if action["approved"] == true => {
             action["confirmed"] = json!("user-action");
@@ -206,6 +241,35 @@ fn is_plain(generator: &mut Generator, name: &str, action: &mut Json, state: &Js
         _ => {}
     }
     true
+}
+
+/// A call that somebody is asked about already is told again for its risk, and
+/// for nothing else.
+fn keep_parameters(action: &mut Json, chat: &Json) {
+    let mut parts = entries(&chat["activeTurn"], "responseParts");
+    let call = parts.find(|part| part["toolCall"]["toolCallId"] == action["toolCallId"]);
+    let call = call.map(|part| &part["toolCall"]);
+    let Some(call) = call.filter(|call| call["status"] == "pending-confirmation") else {
+        return;
+    };
+    let fields = action.as_object_mut().unwrap();
+    fields.shift_remove("_meta");
+    let parameters = [
+        "confirmationTitle",
+        "contributor",
+        "editable",
+        "edits",
+        "intention",
+        "invocationMessage",
+        "options",
+        "toolInput",
+    ];
+    for parameter in parameters {
+        fields.shift_remove(parameter);
+        if let Some(value) = call.get(parameter) {
+            fields.insert(parameter.to_owned(), value.clone());
+        }
+    }
 }
 
 /// Whether no part of the running turn goes by a name.
