@@ -80,9 +80,8 @@ impl step::Step for Step {
             "chat/toolCallAuthRequired" | "chat/toolCallAuthResolved" => return Vec::new(),
             "chat/responsePart" => waiting::ask(&mut envelope.action),
             "chat/inputRequested" if !has_turn(at) => return Vec::new(),
-            "session/inputNeededSet" => return waiting::needed(at, envelope),
-            "session/inputNeededRemoved" if waiting::was_authentication(at, &envelope) => {
-                return Vec::new();
+            "session/inputNeededSet" | "session/inputNeededRemoved" => {
+                return waiting::change(at, envelope);
             }
             "session/chatAdded" => {
                 let chat = object_mut(&mut envelope.action, "summary")

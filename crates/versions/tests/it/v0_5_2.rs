@@ -172,6 +172,18 @@ fn a_session_that_now_waits_for_a_token_no_longer_waits_for_what_had_that_name()
     assert_eq!(client.hears(SESSION, &removed("a")).len(), 1);
 }
 
+#[test]
+fn a_chat_that_turns_out_to_wait_for_a_token_alone_is_in_progress() {
+    let mut client = client().knows(SESSION, None, &session(24, &[token_needed("a")]));
+    let before = session(24, &[]);
+    client.before = Some(wire::from_str(&before.to_string()).unwrap());
+    let set = json!({ "type": "session/inputNeededSet", "request": token_needed("a") });
+    let updated =
+        json!({ "type": "session/chatUpdated", "chat": CHAT, "changes": { "status": 8 } });
+    let heard = client.hears(SESSION, &set);
+    assert_eq!(heard, [(Some(SESSION.to_owned()), updated)]);
+}
+
 fn ready(more: &Json) -> Json {
     let mut ready = json!({
         "type": "chat/toolCallReady", "turnId": "t", "toolCallId": "l", "invocationMessage": "do",

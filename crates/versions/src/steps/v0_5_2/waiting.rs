@@ -1,7 +1,7 @@
 //! What waits for a person: where it stands, and what the status says of it.
 
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::chat::{ChatState, ResponsePart, ToolCall};
+use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::session::{SessionInputRequest, SessionState};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
@@ -88,9 +88,24 @@ pub(super) fn forget_authentication(session: &mut Object) {
     }
 }
 
+/// What a session waits for changed. What these clients are not told about can
+/// change what they see of a chat all the same.
+pub(super) fn change(at: &Moment<'_>, envelope: Envelope) -> Vec<Envelope> {
+    let chats = changed_chats(at, &envelope);
+    let chats = chats.into_iter().map(|chat| envelope.with(chat));
+    let chats: Vec<_> = chats.collect();
+    let mut said = match envelope.kind() {
+        "session/inputNeededSet" => needed(at, envelope),
+        _ if was_authentication(at, &envelope) => Vec::new(),
+        _ => vec![envelope],
+    };
+    said.extend(chats);
+    said
+}
+
 /// What a session newly waits for. If it took the place of something else,
 /// that is over.
-pub(super) fn needed(at: &Moment<'_>, mut envelope: Envelope) -> Vec<Envelope> {
+fn needed(at: &Moment<'_>, mut envelope: Envelope) -> Vec<Envelope> {
     let request = envelope.action.get("request");
     if !request.is_some_and(is_for_token) {
         return vec![envelope];
@@ -111,9 +126,38 @@ pub(super) fn needed(at: &Moment<'_>, mut envelope: Envelope) -> Vec<Envelope> {
 
 /// Whether what is no longer waited for is something that these clients were
 /// not told about.
-pub(super) fn was_authentication(at: &Moment<'_>, envelope: &Envelope) -> bool {
+fn was_authentication(at: &Moment<'_>, envelope: &Envelope) -> bool {
     let entry = text(&envelope.action, "id").and_then(|id| before(at, id));
     entry.is_some_and(is_authentication)
+}
+
+/// Updates for the chats whose status these clients see another way than
+/// before.
+fn changed_chats(at: &Moment<'_>, envelope: &Envelope) -> Vec<Object> {
+    let session = envelope.channel.as_deref().map(Uri::from);
+    let after = session.and_then(|session| at.world.session(&session));
+    let (Some(ChannelState::Session(before)), Some(after)) = (at.before, after) else {
+        return Vec::new();
+    };
+    let mut updates = Vec::new();
+    for chat in after.chats.items() {
+        let waited = waits_for_token(before, Some(&chat.resource));
+        let waits = waits_for_token(&after, Some(&chat.resource));
+        let mut changes = Object::new();
+        set(&mut changes, "status", chat.status.bits());
+        if waits {
+            stop_waiting(&mut changes);
+        }
+        // Only a wait for the user looks different.
+        if waited != waits && chat.status.activity() == SessionStatus::INPUT_NEEDED {
+            let mut action = Object::new();
+            set(&mut action, "type", "session/chatUpdated");
+            set(&mut action, "chat", chat.resource.as_str());
+            set(&mut action, "changes", changes);
+            updates.push(action);
+        }
+    }
+    updates
 }
 
 /// Has the status of a chat, in an action of its session, say no more than
@@ -130,14 +174,13 @@ pub(super) fn fix_chat(at: &Moment<'_>, envelope: &mut Envelope, chat: Option<Ur
 
 /// Whether tokens are all that a session, or one of its chats, waits for.
 pub(super) fn only_for_token(at: &Moment<'_>, session: &Uri, chat: Option<&Uri>) -> bool {
-    if let Some(state) = chat.and_then(|chat| at.world.chat(chat)) {
-        return chat_waits_only_for_token(&state);
-    }
-    let Some(state) = at.world.session(session) else {
-        return false;
-    };
+    let state = at.world.session(session);
+    state.is_some_and(|state| waits_for_token(&state, chat))
+}
+
+fn waits_for_token(session: &SessionState, chat: Option<&Uri>) -> bool {
     let mut for_token = false;
-    for entry in entries(&state).filter(|entry| chat.is_none() || entry.chat() == chat) {
+    for entry in entries(session).filter(|entry| chat.is_none() || entry.chat() == chat) {
         if is_authentication(entry) {
             for_token = true;
         } else if entry.awaits_user() {
@@ -145,20 +188,6 @@ pub(super) fn only_for_token(at: &Moment<'_>, session: &Uri, chat: Option<&Uri>)
         }
     }
     for_token
-}
-
-fn chat_waits_only_for_token(chat: &ChatState) -> bool {
-    let turn = chat.active_turn.iter();
-    let mut parts = turn.flat_map(|turn| turn.response_parts.items());
-    let mut for_token = false;
-    let others = parts.any(|part| match part {
-        ResponsePart::ToolCall(call) if matches!(call.tool_call, ToolCall::AuthRequired(_)) => {
-            for_token = true;
-            false
-        }
-        part => part.awaits_user(),
-    });
-    for_token && !others
 }
 
 fn before<'a>(at: &Moment<'a>, id: &str) -> Option<&'a SessionInputRequest> {
