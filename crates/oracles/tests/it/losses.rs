@@ -129,6 +129,28 @@ const LOSSES: &[Loss] = &[
         place: "Session activeTurn.responseParts[].toolCall._meta",
         way: Way::Any,
     },
+    // Somebody edits input that is not there, or not in the state: from 0.7 on
+    // reducers leave that to whoever keeps it.
+    Loss {
+        releases: Release::V0_4..=Release::V0_6,
+        actions: &["chat/toolCallConfirmed"],
+        place: "Chat activeTurn.responseParts[].toolCall.toolInput",
+        way: Way::Any,
+    },
+    Loss {
+        releases: Release::V0_1..=Release::V0_3,
+        actions: &["chat/toolCallConfirmed"],
+        place: "Session activeTurn.responseParts[].toolCall.toolInput",
+        way: Way::Any,
+    },
+    // That a call waits for authentication can't be told, nor what was added
+    // to it then.
+    Loss {
+        releases: Release::V0_4..=Release::V0_5_2,
+        actions: &["chat/toolCallAuthRequired", "chat/toolCallAuthResolved"],
+        place: "Chat activeTurn.responseParts[].toolCall._meta",
+        way: Way::Any,
+    },
     // Clients get older turns as an answer, and keep them where they like.
     Loss {
         releases: Release::V0_4..=Release::V0_5_0,
@@ -152,6 +174,19 @@ const LOSSES: &[Loss] = &[
     Loss {
         releases: Release::V0_4..=Release::V0_4,
         actions: &["session/inputNeededSet", "session/inputNeededRemoved"],
+        place: "Session summary.status",
+        way: Way::Other,
+    },
+    Loss {
+        releases: Release::V0_4..=Release::V0_5_2,
+        actions: &["session/inputNeededSet", "session/inputNeededRemoved"],
+        place: "Session chats[].status",
+        way: Way::Other,
+    },
+    // A session gets ready once, before anything has happened in it.
+    Loss {
+        releases: Release::V0_1..=Release::V0_1,
+        actions: &["session/ready"],
         place: "Session summary.status",
         way: Way::Other,
     },

@@ -32,19 +32,40 @@ pub(crate) fn at_rest(generator: &mut Generator) -> Stage {
             let mut json = serde_json::to_value(&*state).unwrap();
             let fields = json.as_object_mut().unwrap();
             fields.shift_remove("activeTurn");
+            end_calls(fields.get_mut("turns"));
             fields.shift_remove("inputNeeded");
-            fields.insert("status".to_owned(), json!(1));
+            // A session that waits for somebody is one where something runs.
+            let status = if *kind == ChannelKind::Chat { 1 } else { 8 };
+            fields.insert("status".to_owned(), json!(status));
+            let customizations = fields.get_mut("customizations").and_then(Json::as_array_mut);
+            if let Some(customizations) = customizations {
+                customizations.push(json!({
+                    "type": "mcpServer", "id": "server", "uri": "scheme:/server", "name": "Server",
+                    "state": { "kind": "starting", "blocking": true },
+                }));
+            }
             *state = wire::from_str(&json.to_string()).unwrap();
         }
     }
     stage
 }
 
+/// When a turn is over, so are its calls.
+fn end_calls(turns: Option<&mut Json>) {
+    for turn in turns.and_then(Json::as_array_mut).into_iter().flatten() {
+        let parts = turn["responseParts"].as_array_mut().unwrap();
+        parts.retain(|part| {
+            let status = part["toolCall"]["status"].as_str();
+            matches!(status, None | Some("completed" | "cancelled"))
+        });
+    }
+}
+
 /// An action that may have an effect.
 pub(crate) fn next(generator: &mut Generator, stage: &Stage) -> Option<Action> {
     let kind = match generator.rng.u8(..10) {
         0..=4 => ChannelKind::Chat,
-        5..=7 => ChannelKind::Session,
+        5..=6 => ChannelKind::Session,
         _ => *generator.pick(ChannelKind::ALL)?,
     };
     let state = serde_json::to_value(stage.state(kind)).unwrap();
@@ -53,10 +74,8 @@ pub(crate) fn next(generator: &mut Generator, stage: &Stage) -> Option<Action> {
         .map(|info| info.name)
         .collect();
     let mut name = *generator.pick(&names)?;
-    // Most that can happen to a chat needs a running turn.
-    let is_running = state.get("activeTurn").is_some();
-    if kind == ChannelKind::Chat && !is_running && generator.chance(0.4) {
-        name = "chat/turnStarted";
+    if kind == ChannelKind::Chat && generator.chance(0.6) {
+        name = *generator.pick(&due(&state))?;
     }
     // Ends of a turn, and cuts, would come too soon.
     let ends = [
@@ -77,6 +96,40 @@ pub(crate) fn next(generator: &mut Generator, stage: &Stage) -> Option<Action> {
     Some(wire::from_str(&action.to_string()).unwrap())
 }
 
+/// What is likely to happen to a chat as it is.
+fn due(chat: &Json) -> Vec<&'static str> {
+    if chat.get("activeTurn").is_none() {
+        let last = entries(chat, "turns").last();
+        let failed = last.is_some_and(|turn| turn["state"] == "error");
+        return match failed {
+            true => vec!["chat/turnStarted", "chat/turnResume"],
+            false => vec!["chat/turnStarted"],
+        };
+    }
+    let mut due = vec!["chat/responsePart", "chat/toolCallStart", "chat/inputRequested"];
+    for part in entries(&chat["activeTurn"], "responseParts") {
+        let next: &[&str] = match part["kind"].as_str() {
+            Some("markdown") => &["chat/delta"],
+            Some("reasoning") => &["chat/reasoning"],
+            Some("inputRequest") => &["chat/inputAnswerChanged", "chat/inputCompleted"],
+            _ => match part["toolCall"]["status"].as_str() {
+                Some("streaming") => &["chat/toolCallDelta", "chat/toolCallReady"],
+                Some("pending-confirmation") => &["chat/toolCallConfirmed"],
+                Some("running") => &[
+                    "chat/toolCallContentChanged",
+                    "chat/toolCallAuthRequired",
+                    "chat/toolCallComplete",
+                ],
+                Some("auth-required") => &["chat/toolCallAuthResolved"],
+                Some("pending-result-confirmation") => &["chat/toolCallResultConfirmed"],
+                _ => &["chat/error"],
+            },
+        };
+        due.extend(next);
+    }
+    due
+}
+
 fn aim(generator: &mut Generator, name: &str, action: &mut Json, state: &Json) {
     if let Some(active) = state["activeTurn"]["id"].as_str()
         && action.get("turnId").is_some()
@@ -93,6 +146,23 @@ fn aim(generator: &mut Generator, name: &str, action: &mut Json, state: &Json) {
         && let Some(call) = generator.pick(&calls)
     {
         action["toolCallId"] = json!(call);
+    }
+    let servers: Vec<_> = entries(state, "customizations")
+        .filter(|customization| customization["type"] == "mcpServer")
+        .collect();
+    let operations: Vec<_> = entries(state, "operations").collect();
+    let needs: Vec<_> = entries(state, "inputNeeded").collect();
+    let (field, targets) = match name {
+        "session/inputNeededRemoved" => ("id", needs),
+        "changeset/operationStatusChanged" => ("operationId", operations),
+        _ if name.starts_with("session/mcpServer") => ("id", servers),
+        _ => ("", Vec::new()),
+    };
+    if let Some(target) = generator.pick(&targets) {
+        action[field] = target["id"].clone();
+    }
+    if name == "session/mcpServerStateChanged" && generator.chance(0.3) {
+        action["state"] = json!({ "kind": "starting", "blocking": true });
     }
     if name == "chat/turnResume"
         && let Some(last) = entries(state, "turns").last()
@@ -145,6 +215,22 @@ fn is_plain(generator: &mut Generator, name: &str, action: &mut Json, state: &Js
             return is_plain && is_new(state, &part["id"]);
         }
         "chat/toolCallStart" => return is_new(state, &action["toolCallId"]),
+        "chat/toolCallReady" => keep_parameters(action, state),
+        // What is loaded is older than what is there.
+        "chat/turnsLoaded" => {
+            end_calls(action.get_mut("turns"));
+            let is_there = |id: &Json| entries(state, "turns").any(|turn| turn["id"] == *id);
+            let active = &state["activeTurn"]["id"];
+            let mut ids = entries(action, "turns").map(|turn| &turn["id"]);
+            let are_new = ids.all(|id| !is_there(id) && id != active);
+            return are_new && entries(state, "turns").next().is_some();
+        }
+        // A customization stays what it is.
+        "session/customizationUpdated" => {
+            let new = &action["customization"];
+            let mut known = entries(state, "customizations");
+            return known.all(|old| old["id"] != new["id"] || old["type"] == new["type"]);
+        }
         "chat/inputRequested" => return is_new(state, &action["request"]["id"]),
         "chat/toolCallConfirmed" if action["approved"] == true => {
             action["confirmed"] = json!("user-action");
@@ -155,6 +241,35 @@ fn is_plain(generator: &mut Generator, name: &str, action: &mut Json, state: &Js
         _ => {}
     }
     true
+}
+
+/// A call that somebody is asked about already is told again for its risk, and
+/// for nothing else.
+fn keep_parameters(action: &mut Json, chat: &Json) {
+    let mut parts = entries(&chat["activeTurn"], "responseParts");
+    let call = parts.find(|part| part["toolCall"]["toolCallId"] == action["toolCallId"]);
+    let call = call.map(|part| &part["toolCall"]);
+    let Some(call) = call.filter(|call| call["status"] == "pending-confirmation") else {
+        return;
+    };
+    let fields = action.as_object_mut().unwrap();
+    fields.shift_remove("_meta");
+    let parameters = [
+        "confirmationTitle",
+        "contributor",
+        "editable",
+        "edits",
+        "intention",
+        "invocationMessage",
+        "options",
+        "toolInput",
+    ];
+    for parameter in parameters {
+        fields.shift_remove(parameter);
+        if let Some(value) = call.get(parameter) {
+            fields.insert(parameter.to_owned(), value.clone());
+        }
+    }
 }
 
 /// Whether no part of the running turn goes by a name.

@@ -24,7 +24,7 @@ use crate::stage::{Stage, at, envelope, viewer};
 const SEEDS: u64 = 120;
 
 /// How much happens in each.
-const ACTIONS: u32 = 30;
+const ACTIONS: u32 = 40;
 
 fn squares(release: Release) {
     let Some(oracle) = oracle(release) else {
@@ -226,11 +226,15 @@ impl Mirror {
     }
 
     /// Without the moment at which something changed: up to 0.8 reducers ask
-    /// their own clock.
+    /// their own clock. In 0.5.2 questions are parts once they are answered;
+    /// after that they stay where they were asked.
     fn plain(&self, state: &Json) -> Json {
         let mut state = normalise(state);
         if self.release < Release::V0_9 {
             forget(&mut state, "modifiedAt");
+        }
+        if self.release == Release::V0_5_2 {
+            put_questions_last(&mut state);
         }
         state
     }
@@ -242,6 +246,20 @@ fn forget(json: &mut Json, field: &str) {
         Json::Object(fields) => {
             fields.shift_remove(field);
             fields.values_mut().for_each(|value| forget(value, field));
+        }
+        _ => {}
+    }
+}
+
+fn put_questions_last(json: &mut Json) {
+    match json {
+        Json::Array(items) => items.iter_mut().for_each(put_questions_last),
+        Json::Object(fields) => {
+            let parts = fields.get_mut("responseParts").and_then(Json::as_array_mut);
+            if let Some(parts) = parts {
+                parts.sort_by_key(|part| part["request"]["id"].as_str().map(str::to_owned));
+            }
+            fields.values_mut().for_each(put_questions_last);
         }
         _ => {}
     }

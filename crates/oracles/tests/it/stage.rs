@@ -229,7 +229,7 @@ fn make_distinct(json: &mut Json, customizations: &mut BTreeSet<String>) {
                 let call = item["toolCall"]["toolCallId"].as_str();
                 let scope = item.get("enabled").and_then(|_| item["kind"].as_str());
                 let name = NAMES.iter().find_map(|name| item[*name].as_str());
-                let name = call.or(name).or(scope);
+                let name = call.or(name).or(scope).or(item.as_str());
                 let is_customization = item.get("type").is_some() && item.get("uri").is_some();
                 match name {
                     Some(name) if is_customization => customizations.insert(name.to_owned()),
