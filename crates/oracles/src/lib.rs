@@ -5,16 +5,20 @@
 //! understand, and keeps state with its own reducers, as such a client would.
 //! [`official!`] makes one. Three releases of 0.5 can't be linked into one
 //! program; two of them are programs of their own (`alone/`), which answer
-//! the same questions line by line ([`serve`], [`Remote`]).
+//! the same questions line by line ([`serve`], [`Remote`]). [`Live`] is the
+//! client that the crate has, connected to a host; [`live!`] makes one.
 //!
 //! **What it never does.** Nothing of it is part of the product, and nothing
 //! of the product is used here: an oracle knows only what upstream published.
 //!
 //! **Where to start.** `tests/it`: `releases` for the oracles, `understood`,
-//! `squares` and `round_trips` for what they are asked.
+//! `squares` and `round_trips` for what they are asked; `live` for clients
+//! that talk to a host.
 
+mod live;
 mod official;
 mod remote;
+mod socket;
 
 use std::fmt::Debug;
 
@@ -22,10 +26,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub use live::{Act, HEARD, Live, about, runtime, typed};
 pub use remote::{Remote, serve};
+pub use socket::Socket;
+// Programs that use the macros need not depend on it themselves.
+pub use tokio;
 
 /// What an official crate made of a document.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
     /// The document as the crate writes it back.
     pub back: Value,
@@ -65,6 +73,15 @@ pub fn reading<T: Serialize + Debug>(value: &T) -> Result<Reading, String> {
         back: serde_json::to_value(value).map_err(|error| error.to_string())?,
         unknown: unknown(&format!("{value:?}")),
     })
+}
+
+/// What an official value shows that can't be written back.
+pub fn shown<T: Debug>(value: &T) -> Reading {
+    let debug = format!("{value:?}");
+    Reading {
+        unknown: unknown(&debug),
+        back: Value::from(debug),
+    }
 }
 
 /// Says why a state is not of a kind, which goes by the constructor of its

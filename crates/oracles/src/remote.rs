@@ -6,17 +6,18 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::{Oracle, Reading};
+use crate::{Act, Live, Oracle, Reading};
 
 /// Answers questions until there are no more.
 pub fn serve(
     oracle: &mut dyn Oracle,
+    client: &mut dyn Live,
     questions: impl BufRead,
     mut answers: impl Write,
 ) -> std::io::Result<()> {
     for question in questions.lines() {
         let answer = match serde_json::from_str(&question?) {
-            Ok(question) => answer(oracle, &question),
+            Ok(question) => answer(oracle, client, &question),
             Err(error) => Err(error.to_string()),
         };
         let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
@@ -26,7 +27,11 @@ pub fn serve(
     Ok(())
 }
 
-fn answer(oracle: &mut dyn Oracle, question: &Value) -> Result<Value, String> {
+fn answer(
+    oracle: &mut dyn Oracle,
+    client: &mut dyn Live,
+    question: &Value,
+) -> Result<Value, String> {
     let text = |field: &str| {
         let text = question.get(field).and_then(Value::as_str);
         text.ok_or(format!("a question without `{field}`"))
@@ -34,7 +39,7 @@ fn answer(oracle: &mut dyn Oracle, question: &Value) -> Result<Value, String> {
     let document = question.get("json").unwrap_or(&Value::Null);
     Ok(match text("op")? {
         "read" => match oracle.read(text("what")?, document)? {
-            Some(reading) => json!({ "back": reading.back, "unknown": reading.unknown }),
+            Some(reading) => told(reading),
             None => json!({}),
         },
         "hold" => {
@@ -43,8 +48,17 @@ fn answer(oracle: &mut dyn Oracle, question: &Value) -> Result<Value, String> {
         }
         "apply" => json!({ "outcome": oracle.apply(text("channel")?, document)? }),
         "held" => json!({ "back": oracle.held(text("channel")?)? }),
+        "act" => {
+            let act: Act =
+                serde_json::from_value(document.clone()).map_err(|error| error.to_string())?;
+            told(client.act(act)?)
+        }
         other => return Err(format!("unknown question `{other}`")),
     })
+}
+
+fn told(reading: Reading) -> Value {
+    json!({ "back": reading.back, "unknown": reading.unknown })
 }
 
 /// An oracle that runs as another program.
@@ -87,16 +101,8 @@ impl Remote {
 
 impl Oracle for Remote {
     fn read(&mut self, what: &str, json: &Value) -> Result<Option<Reading>, String> {
-        let mut answer = self.ask(&json!({ "op": "read", "what": what, "json": json }))?;
-        let Some(back) = answer.get_mut("back").map(Value::take) else {
-            return Ok(None);
-        };
-        let unknown = answer.get("unknown").and_then(Value::as_array);
-        let texts = unknown.into_iter().flatten().filter_map(Value::as_str);
-        Ok(Some(Reading {
-            back,
-            unknown: texts.map(str::to_owned).collect(),
-        }))
+        let answer = self.ask(&json!({ "op": "read", "what": what, "json": json }))?;
+        Ok(reading(answer))
     }
 
     fn hold(&mut self, channel: &str, snapshot: &Value) -> Result<(), String> {
@@ -115,6 +121,25 @@ impl Oracle for Remote {
         let back = answer.get_mut("back").map(Value::take);
         back.ok_or("an answer without a state".to_owned())
     }
+}
+
+impl Live for Remote {
+    fn act(&mut self, act: Act) -> Result<Reading, String> {
+        let act = serde_json::to_value(act).map_err(|error| error.to_string())?;
+        let answer = self.ask(&json!({ "op": "act", "json": act }))?;
+        reading(answer).ok_or("an answer without a reading".to_owned())
+    }
+}
+
+/// What was told, if anything was.
+fn reading(mut answer: Value) -> Option<Reading> {
+    let back = answer.get_mut("back").map(Value::take)?;
+    let unknown = answer.get("unknown").and_then(Value::as_array);
+    let texts = unknown.into_iter().flatten().filter_map(Value::as_str);
+    Some(Reading {
+        back,
+        unknown: texts.map(str::to_owned).collect(),
+    })
 }
 
 impl Drop for Remote {

@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "what is skipped is said")]
 
 mod findings;
+mod live;
 mod losses;
 mod releases;
 mod round_trips;

@@ -27,6 +27,8 @@ mod v0_1 {
             "params/resourceMove": commands::ResourceMoveParams,
         }
     }
+
+    agenthost_oracles::live!(Client: ahp_v0_1, ahp_types_v0_1, numbered);
 }
 
 mod v0_2 {
@@ -35,6 +37,8 @@ mod v0_2 {
         states { Changeset, }
         documents { "result/fetchTurns": commands::FetchTurnsResult, }
     }
+
+    agenthost_oracles::live!(Client: ahp_v0_2, ahp_types_v0_2, channels);
 }
 
 mod v0_3 {
@@ -43,6 +47,8 @@ mod v0_3 {
         states { Changeset, }
         documents { "result/fetchTurns": commands::FetchTurnsResult, }
     }
+
+    agenthost_oracles::live!(Client: ahp_v0_3, ahp_types_v0_3, channels);
 }
 
 mod v0_4 {
@@ -51,6 +57,8 @@ mod v0_4 {
         states {}
         documents { "result/fetchTurns": commands::FetchTurnsResult, }
     }
+
+    agenthost_oracles::live!(Client: ahp_v0_4, ahp_types_v0_4, channels);
 }
 
 mod v0_5_2 {
@@ -59,6 +67,8 @@ mod v0_5_2 {
         states {}
         documents { "notification/root/progress": notifications::ProgressParams, }
     }
+
+    agenthost_oracles::live!(Client: ahp_v0_5_2, ahp_types_v0_5_2, channels);
 }
 
 mod v0_6 {
@@ -67,6 +77,8 @@ mod v0_6 {
         states {}
         documents { "notification/root/progress": notifications::ProgressParams, }
     }
+
+    agenthost_oracles::live!(Client: ahp_v0_6, ahp_types_v0_6, channels);
 }
 
 mod v0_7 {
@@ -75,6 +87,8 @@ mod v0_7 {
         states {}
         documents { "notification/root/progress": notifications::ProgressParams, }
     }
+
+    agenthost_oracles::live!(Client: ahp_v0_7, ahp_types_v0_7, channels);
 }
 
 mod v0_8 {
@@ -83,6 +97,8 @@ mod v0_8 {
         states {}
         documents { "notification/root/progress": notifications::ProgressParams, }
     }
+
+    agenthost_oracles::live!(Client: ahp_v0_8, ahp_types_v0_8, channels);
 }
 
 mod v0_9 {
@@ -98,6 +114,8 @@ mod v0_9 {
             "result/runAutomation": commands::RunAutomationResult,
         }
     }
+
+    agenthost_oracles::live!(Client: ahp_v0_9, ahp_types_v0_9, channels);
 }
 
 mod v1_0 {
@@ -115,12 +133,14 @@ mod v1_0 {
             "result/moveChat": commands::MoveChatResult,
         }
     }
+
+    agenthost_oracles::live!(Client: ahp, ahp_types, channels);
 }
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use agenthost_oracles::{Oracle, Remote};
+use agenthost_oracles::{Live, Oracle, Remote};
 use agenthost_protocol::version::Release;
 
 /// The oracle of a release; `None` if it can't be had here, which is said.
@@ -138,6 +158,24 @@ pub(crate) fn oracle(release: Release) -> Option<Box<dyn Oracle>> {
         Release::V0_8 => Box::new(v0_8::Release::default()),
         Release::V0_9 => Box::new(v0_9::Release::default()),
         Release::V1_0 => Box::new(v1_0::Release::default()),
+    })
+}
+
+/// The client of a release; `None` if it can't be had here, which is said.
+pub(crate) fn client(release: Release) -> Option<Box<dyn Live>> {
+    Some(match release {
+        Release::V0_1 => Box::new(v0_1::Client::default()),
+        Release::V0_2 => Box::new(v0_2::Client::default()),
+        Release::V0_3 => Box::new(v0_3::Client::default()),
+        Release::V0_4 => Box::new(v0_4::Client::default()),
+        Release::V0_5_0 => Box::new(alone("v0_5_0")?),
+        Release::V0_5_1 => Box::new(alone("v0_5_1")?),
+        Release::V0_5_2 => Box::new(v0_5_2::Client::default()),
+        Release::V0_6 => Box::new(v0_6::Client::default()),
+        Release::V0_7 => Box::new(v0_7::Client::default()),
+        Release::V0_8 => Box::new(v0_8::Client::default()),
+        Release::V0_9 => Box::new(v0_9::Client::default()),
+        Release::V1_0 => Box::new(v1_0::Client::default()),
     })
 }
 

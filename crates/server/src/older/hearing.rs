@@ -371,6 +371,11 @@ impl Peer {
                 all.push(uri);
                 continue;
             };
+            // A chat that only stands for its session is in the list with it,
+            // and nothing that the client asked for.
+            if self.release() < Release::V0_4 && self.viewer.session_of(&channel).is_some() {
+                continue;
+            }
             if let Some(chat) = self.follow(host, &channel) {
                 all.extend(chat.map(|chat| Json::from(chat.as_str())));
                 all.push(uri);

@@ -9,7 +9,14 @@ agenthost_oracles::official_with_chats! {
     }
 }
 
+agenthost_oracles::live!(Client: ahp, ahp_types, channels);
+
 fn main() -> std::io::Result<()> {
     let (questions, answers) = (std::io::stdin().lock(), std::io::stdout().lock());
-    agenthost_oracles::serve(&mut V0_5_1::default(), questions, answers)
+    agenthost_oracles::serve(
+        &mut V0_5_1::default(),
+        &mut Client::default(),
+        questions,
+        answers,
+    )
 }

@@ -1,0 +1,337 @@
+//! Official clients that talk to a host.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::Reading;
+
+/// What an official client is told to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "camelCase")]
+pub enum Act {
+    /// Open a connection. What another one followed is followed no more.
+    Connect {
+        /// Where the host listens.
+        url: String,
+    },
+    /// Say hello, in the client's own version. Gives the result.
+    Initialize {
+        /// The client's id.
+        name: String,
+        /// What to subscribe to.
+        channels: Vec<String>,
+    },
+    /// Come back. Gives the result.
+    Reconnect {
+        /// The client's id.
+        name: String,
+        /// The last number that was seen.
+        seen: i64,
+        /// What to be subscribed to again.
+        channels: Vec<String>,
+    },
+    /// Subscribe to a channel. Gives the result.
+    Subscribe {
+        /// The channel.
+        channel: String,
+    },
+    /// Unsubscribe.
+    Unsubscribe {
+        /// The channel.
+        channel: String,
+    },
+    /// Listen to what is sent on a channel without having asked for it.
+    Listen {
+        /// The channel.
+        channel: String,
+    },
+    /// Ask for the list of sessions. Gives the result.
+    List {
+        /// As the release has them.
+        params: Value,
+    },
+    /// Make a session.
+    Create {
+        /// As the release has them.
+        params: Value,
+    },
+    /// Dispatch an action. Gives the number that it goes by.
+    Dispatch {
+        /// The channel that it is about.
+        channel: String,
+        /// The action, which the release has to know.
+        action: Value,
+    },
+    /// Wait for the next thing that happens on a channel that is followed:
+    /// `{channel, envelope}`, or `{channel, notification}` as its `Debug`
+    /// shows it. Gives `null` if nothing does.
+    Next {
+        /// How long to wait.
+        milliseconds: u64,
+    },
+    /// End the connection.
+    Leave,
+}
+
+/// The official client of a release.
+pub trait Live: Send {
+    /// Does it, and gives what the client made of the host's answer.
+    fn act(&mut self, act: Act) -> Result<Reading, String>;
+}
+
+/// How many events may wait to be looked at. An official client lets fall what
+/// is more; here it is far more than any test makes.
+pub const HEARD: usize = 4_096;
+
+/// What drives an official client.
+pub fn runtime() -> Result<Runtime, String> {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build();
+    runtime.map_err(|error| error.to_string())
+}
+
+/// Reads what a client is to say as an official type.
+pub fn typed<T: DeserializeOwned>(json: Value) -> Result<T, String> {
+    serde_json::from_value(json).map_err(|error| error.to_string())
+}
+
+/// An action that says itself what it is about.
+pub fn about(mut action: Value, field: &str, channel: &str) -> Value {
+    if let Value::Object(fields) = &mut action {
+        fields.insert(field.to_owned(), Value::from(channel));
+    }
+    action
+}
+
+/// Makes an official client of the crates `ahp` and `ahp-types` of a release.
+/// The last word says how it speaks: `numbered` is 0.1, which has a number for
+/// a version and no channels; all others have `channels`.
+#[macro_export]
+macro_rules! live {
+    ($name:ident: $ahp:ident, $types:ident, $how:ident) => {
+        /// The official client of this release.
+        #[derive(Default)]
+        pub struct $name {
+            // The client ends before what drives it.
+            client: Option<$ahp::Client>,
+            followed: ::std::collections::BTreeSet<String>,
+            heard: Option<(
+                $crate::tokio::sync::mpsc::Sender<Result<$crate::Reading, String>>,
+                $crate::tokio::sync::mpsc::Receiver<Result<$crate::Reading, String>>,
+            )>,
+            runtime: Option<$crate::tokio::runtime::Runtime>,
+        }
+
+        struct Wire($crate::Socket);
+
+        impl $ahp::Transport for Wire {
+            async fn send(
+                &mut self,
+                message: $ahp::TransportMessage,
+            ) -> Result<(), $ahp::TransportError> {
+                let message = message.into_parsed()?;
+                let text = ::serde_json::to_string(&message)
+                    .map_err(|error| $ahp::TransportError::Protocol(error.to_string()))?;
+                let said = self.0.say(text).await;
+                said.map_err($ahp::TransportError::Io)
+            }
+
+            async fn recv(
+                &mut self,
+            ) -> Result<Option<$ahp::TransportMessage>, $ahp::TransportError> {
+                let heard = self.0.hear().await.map_err($ahp::TransportError::Io)?;
+                Ok(heard.map($ahp::TransportMessage::Text))
+            }
+
+            async fn close(&mut self) -> Result<(), $ahp::TransportError> {
+                self.0.close().await.map_err($ahp::TransportError::Io)
+            }
+        }
+
+        /// What happened on a channel, as it is passed on.
+        fn happened(
+            channel: &str,
+            event: &$ahp::SubscriptionEvent,
+        ) -> Result<$crate::Reading, String> {
+            let (field, mut reading) = match event {
+                $ahp::SubscriptionEvent::Action(envelope) => {
+                    ("envelope", $crate::reading(envelope)?)
+                }
+                other => ("notification", $crate::shown(other)),
+            };
+            reading.back = ::serde_json::json!({ "channel": channel, field: reading.back });
+            Ok(reading)
+        }
+
+        impl $name {
+            fn client(&self) -> Result<($ahp::Client, &$crate::tokio::runtime::Runtime), String> {
+                match (&self.client, &self.runtime) {
+                    (Some(client), Some(runtime)) => Ok((client.clone(), runtime)),
+                    _ => Err("not connected".to_owned()),
+                }
+            }
+
+            fn connect(&mut self, url: &str) -> Result<(), String> {
+                self.client = None;
+                self.followed.clear();
+                self.heard = Some($crate::tokio::sync::mpsc::channel($crate::HEARD));
+                let runtime = match self.runtime.take() {
+                    Some(runtime) => runtime,
+                    None => $crate::runtime()?,
+                };
+                let client = runtime.block_on(async {
+                    let config = $ahp::ClientConfig {
+                        subscription_buffer: $crate::HEARD,
+                        ..Default::default()
+                    };
+                    let wire = Wire($crate::Socket::connect(url).await?);
+                    let client = $ahp::Client::connect(wire, config).await;
+                    client.map_err(|error| error.to_string())
+                });
+                self.runtime = Some(runtime);
+                self.client = Some(client?);
+                Ok(())
+            }
+
+            /// Passes on what happens on a channel.
+            fn follow(&mut self, channel: &str) -> Result<(), String> {
+                let (client, runtime) = self.client()?;
+                let Some((told, _)) = &self.heard else {
+                    return Err("not connected".to_owned());
+                };
+                if self.followed.contains(channel) {
+                    return Ok(());
+                }
+                let told = told.clone();
+                let mut subscription = runtime.block_on(client.attach_subscription(channel));
+                let name = channel.to_owned();
+                runtime.spawn(async move {
+                    while let Some(event) = subscription.recv().await {
+                        if told.send(happened(&name, &event)).await.is_err() {
+                            return;
+                        }
+                    }
+                });
+                self.followed.insert(channel.to_owned());
+                Ok(())
+            }
+
+            fn next(&mut self, milliseconds: u64) -> Result<$crate::Reading, String> {
+                let (Some((_, heard)), Some(runtime)) = (&mut self.heard, &self.runtime) else {
+                    return Err("not connected".to_owned());
+                };
+                let patience = ::std::time::Duration::from_millis(milliseconds);
+                let next = runtime
+                    .block_on(async { $crate::tokio::time::timeout(patience, heard.recv()).await });
+                match next {
+                    Ok(Some(reading)) => reading,
+                    Ok(None) | Err(_) => Ok($crate::Reading::default()),
+                }
+            }
+        }
+
+        impl $crate::Live for $name {
+            fn act(&mut self, act: $crate::Act) -> Result<$crate::Reading, String> {
+                use $crate::Act;
+                let failed = |error: $ahp::ClientError| error.to_string();
+                match act {
+                    Act::Connect { url } => {
+                        self.connect(&url)?;
+                        Ok($crate::Reading::default())
+                    }
+                    Act::Initialize { name, channels } => {
+                        for channel in &channels {
+                            self.follow(channel)?;
+                        }
+                        let (client, runtime) = self.client()?;
+                        let version = $crate::live!(version $how $types);
+                        let hello = client.initialize(name, version, channels);
+                        $crate::reading(&runtime.block_on(hello).map_err(failed)?)
+                    }
+                    Act::Reconnect { name, seen, channels } => {
+                        for channel in &channels {
+                            self.follow(channel)?;
+                        }
+                        let (client, runtime) = self.client()?;
+                        let again = client.reconnect(name, seen, channels);
+                        $crate::reading(&runtime.block_on(again).map_err(failed)?)
+                    }
+                    Act::Subscribe { channel } => {
+                        self.follow(&channel)?;
+                        let (client, runtime) = self.client()?;
+                        let subscribed = runtime.block_on(client.subscribe(channel));
+                        $crate::reading(&subscribed.map_err(failed)?.0)
+                    }
+                    Act::Unsubscribe { channel } => {
+                        self.followed.remove(&channel);
+                        let (client, runtime) = self.client()?;
+                        let said = runtime.block_on(client.unsubscribe(channel));
+                        said.map_err(failed)?;
+                        Ok($crate::Reading::default())
+                    }
+                    Act::Listen { channel } => {
+                        self.follow(&channel)?;
+                        Ok($crate::Reading::default())
+                    }
+                    Act::List { params } => {
+                        let params: $types::commands::ListSessionsParams = $crate::typed(params)?;
+                        let (client, runtime) = self.client()?;
+                        let list = client.request("listSessions", params);
+                        let list: $types::commands::ListSessionsResult =
+                            runtime.block_on(list).map_err(failed)?;
+                        $crate::reading(&list)
+                    }
+                    Act::Create { params } => {
+                        let params: $types::commands::CreateSessionParams = $crate::typed(params)?;
+                        let (client, runtime) = self.client()?;
+                        let created = client.request("createSession", params);
+                        let () = runtime.block_on(created).map_err(failed)?;
+                        Ok($crate::Reading::default())
+                    }
+                    Act::Dispatch { channel, action } => {
+                        let action = $crate::live!(addressed $how channel action);
+                        let action: $types::actions::StateAction = $crate::typed(action)?;
+                        let shown = $crate::shown(&action);
+                        if !shown.unknown.is_empty() {
+                            return Err(format!("the release does not know {action:?}"));
+                        }
+                        let (client, runtime) = self.client()?;
+                        let dispatched =
+                            runtime.block_on($crate::live!(dispatch $how client channel action));
+                        let number = dispatched.map_err(failed)?.client_seq;
+                        $crate::reading(&number)
+                    }
+                    Act::Next { milliseconds } => self.next(milliseconds),
+                    Act::Leave => {
+                        let (client, runtime) = self.client()?;
+                        runtime.block_on(client.shutdown());
+                        self.client = None;
+                        Ok($crate::Reading::default())
+                    }
+                }
+            }
+        }
+    };
+    (version numbered $types:ident) => {
+        $types::PROTOCOL_VERSION.into()
+    };
+    (version channels $types:ident) => {
+        vec![$types::PROTOCOL_VERSION.to_owned()]
+    };
+    (addressed numbered $channel:ident $action:ident) => {
+        $crate::about($action, "session", &$channel)
+    };
+    (addressed channels $channel:ident $action:ident) => {
+        $action
+    };
+    (dispatch numbered $client:ident $channel:ident $action:ident) => {
+        $client.dispatch($action)
+    };
+    (dispatch channels $client:ident $channel:ident $action:ident) => {
+        $client.dispatch($channel, $action)
+    };
+}

@@ -1,0 +1,47 @@
+//! The connection that official clients talk over: they bring none of their
+//! own, or one of many years.
+
+use futures_util::{SinkExt, StreamExt};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+
+/// A WebSocket that carries texts.
+#[derive(Debug)]
+pub struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
+
+impl Socket {
+    /// Connects to a host.
+    pub async fn connect(url: &str) -> Result<Self, String> {
+        let connected = tokio_tungstenite::connect_async(url).await;
+        let (socket, _) = connected.map_err(|error| error.to_string())?;
+        Ok(Socket(socket))
+    }
+
+    /// Sends a text.
+    pub async fn say(&mut self, text: String) -> Result<(), String> {
+        let said = self.0.send(Message::text(text)).await;
+        said.map_err(|error| error.to_string())
+    }
+
+    /// The next text; `None` when the connection has ended. Nothing is lost
+    /// if the wait for it is given up.
+    pub async fn hear(&mut self) -> Result<Option<String>, String> {
+        loop {
+            match self.0.next().await {
+                None | Some(Ok(Message::Close(_))) => return Ok(None),
+                Some(Ok(Message::Text(text))) => return Ok(Some(text.to_string())),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(error.to_string()),
+            }
+        }
+    }
+
+    /// Ends the connection.
+    pub async fn close(&mut self) -> Result<(), String> {
+        self.0
+            .close(None)
+            .await
+            .map_err(|error| error.to_string())
+    }
+}

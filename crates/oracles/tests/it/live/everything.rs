@@ -1,0 +1,140 @@
+//! Everything that a client does in its life, by the official client of each
+//! release.
+
+use agenthost_oracles::Act;
+use agenthost_protocol::version::Release;
+use serde_json::{Value, json};
+
+use super::actor::SESSION;
+use super::{Actor, Host};
+use crate::releases::each_release;
+
+/// A turn with a tool that asks, and a form.
+pub(super) const ASKS: &str = "say hello\nthink about it\ncall c read ask\nwait\n+ done c\nform q {\"message\": \"Who?\", \"questions\": [{\"kind\": \"text\", \"id\": \"name\", \"message\": \"Name?\", \"required\": true}]}\nwait\n+ say thanks";
+
+impl Actor {
+    /// Agrees to the tool call of a turn, once it asks.
+    pub(super) fn confirm(&mut self, turn: &str) {
+        let ready = self.until_turn("toolCallReady", turn);
+        let call = &ready["action"]["toolCallId"];
+        let yes = json!({
+            "turnId": turn, "toolCallId": call, "approved": true, "confirmed": "user-action",
+        });
+        self.converse("toolCallConfirmed", yes);
+        self.until_turn("toolCallComplete", turn);
+    }
+
+    /// Waits for the form of a turn; the request.
+    pub(super) fn asked(&mut self, after: i64) -> Value {
+        let kind = self.kind("inputRequested");
+        let asked = self.until("a form", |envelope| {
+            let action = &envelope["action"];
+            action["type"] == kind && envelope["serverSeq"].as_i64().unwrap() > after
+        });
+        asked["action"]["request"].clone()
+    }
+
+    /// Fills in the form that comes after a moment.
+    pub(super) fn fill_in(&mut self, after: i64) {
+        let request = self.asked(after);
+        assert_eq!(request["questions"][0]["id"], "name");
+        let name = json!({"state": "submitted", "value": {"kind": "text", "value": "Ada"}});
+        let answers =
+            json!({"requestId": request["id"], "response": "accept", "answers": {"name": name}});
+        let number = self.converse("inputCompleted", answers);
+        let echo = self.until_echo(number);
+        assert!(echo["rejectionReason"].is_null(), "{echo}");
+    }
+
+    /// Plays a whole turn.
+    pub(super) fn play(&mut self, turn: &str) {
+        let number = self.start_turn(turn, ASKS);
+        let started = self.until_echo(number);
+        assert_eq!(started["action"]["type"], self.kind("turnStarted"));
+        self.confirm(turn);
+        self.fill_in(started["serverSeq"].as_i64().unwrap());
+        self.until_turn("turnComplete", turn);
+    }
+
+    /// How the turns ended, as the host shows them.
+    fn ends(&mut self) -> Vec<Value> {
+        let channel = self.conversation.clone();
+        let shown = self.act(Act::Subscribe { channel }).unwrap();
+        let turns = shown["snapshot"]["state"]["turns"].as_array().unwrap();
+        turns.iter().map(|turn| turn["state"].clone()).collect()
+    }
+}
+
+fn plays_everything(release: Release) {
+    let mut host = Host::start();
+    let Some(mut actor) = Actor::of(release, "one") else {
+        return;
+    };
+    actor.join(&host);
+    actor.create();
+    while !actor.noted.iter().any(|noted| noted.contains("SessionAdded")) {
+        actor.next(60);
+    }
+    assert_eq!(actor.list()[0]["resource"], SESSION);
+    actor.enter();
+
+    actor.play("t1");
+    actor.start_turn("t2", "say I hang\nhang");
+    actor.until_turn("delta", "t2");
+    actor.converse("turnCancelled", json!({"turnId": "t2", "duration": 0}));
+    actor.until_turn("turnCancelled", "t2");
+    actor.start_turn("t3", "say I fail\nresumable");
+    actor.until_turn("error", "t3");
+    let refused = actor.converse("turnComplete", json!({"turnId": "t9", "duration": 0}));
+    let echo = actor.until_echo(refused);
+    assert!(echo["rejectionReason"].is_string(), "{echo}");
+    assert_eq!(echo["action"]["type"], actor.kind("turnComplete"));
+    assert_eq!(actor.ends(), ["complete", "cancelled", "error"]);
+    actor.agrees_with_the_host();
+
+    leaves_and_comes_back(&mut host, &mut actor);
+}
+
+each_release!(plays_everything);
+
+/// It hears nothing of what it does not follow, and nothing is lost to it.
+fn leaves_and_comes_back(host: &mut Host, actor: &mut Actor) {
+    let mut other = Actor::of(actor.release, "other").unwrap();
+    other.join(host);
+    other.enter();
+    let channel = actor.conversation.clone();
+    actor.act(Act::Unsubscribe { channel: channel.clone() }).unwrap();
+    actor.act(Act::Listen { channel: channel.clone() }).unwrap();
+    // Whatever is said after that is said to somebody who has left.
+    actor.list();
+    while actor.next(60).is_some() {}
+    let seen = actor.seen;
+    let kept = std::mem::take(&mut actor.followed);
+    other.play("t4");
+    actor.list();
+    while let Some(envelope) = actor.next(60) {
+        let action = &envelope["action"];
+        assert!(action["turnId"] != "t4", "{} heard {action}", actor.release);
+    }
+    actor.act(Act::Leave).unwrap();
+
+    // What it missed, it hears when it is back: also of another run of the
+    // host.
+    actor.followed = kept;
+    let missed = actor.come_back(host, seen);
+    assert_eq!(missed, "replay");
+    actor.until_turn("turnComplete", "t4");
+    actor.agrees_with_the_host();
+    other.agrees_with_the_host();
+    actor.leave();
+    other.play("t5");
+    host.restart();
+    assert_eq!(actor.come_back(host, actor.seen), "replay");
+    actor.agrees_with_the_host();
+    actor.leave();
+
+    // Or it is shown where things are.
+    assert_eq!(actor.come_back(host, 0), "snapshot");
+    actor.play("t6");
+    actor.agrees_with_the_host();
+}

@@ -1,0 +1,109 @@
+//! What a release does not know, or never does, does not keep its client from
+//! the rest.
+
+use std::time::{Duration, Instant};
+
+use agenthost_oracles::Act;
+use agenthost_protocol::version::Release;
+use serde_json::json;
+
+use super::actor::SESSION;
+use super::{Actor, Host};
+use crate::releases::each_release;
+
+/// Channels that no release before 0.9 has, and one that nobody has.
+const STRANGE: [&str; 4] = [
+    "ahp-canvas:/c",
+    "ahp-automations://",
+    "ahp-automation-run:/r",
+    "unheard-of:/x",
+];
+
+/// Channels that can't be had are left out of what a client is greeted with.
+fn is_greeted(release: Release) {
+    let host = Host::start();
+    let Some(mut first) = Actor::of(release, "first") else {
+        return;
+    };
+    first.join(&host);
+    first.create();
+    first.enter();
+    for order in [0, 2, STRANGE.len()] {
+        let mut actor = Actor::of(release, &format!("after-{order}")).unwrap();
+        let url = host.url();
+        actor.act(Act::Connect { url }).unwrap();
+        let mut channels = STRANGE.to_vec();
+        channels.insert(order, SESSION);
+        channels.insert(order, actor.root());
+        actor.hello(&channels).unwrap();
+        let mut followed = actor.followed.clone();
+        followed.sort_unstable();
+        let mut known = [SESSION, actor.root()];
+        known.sort_unstable();
+        assert_eq!(followed, known, "{release}");
+        actor.agrees_with_the_host();
+        for channel in STRANGE {
+            let channel = channel.to_owned();
+            let refused = actor.act(Act::Subscribe { channel });
+            assert!(refused.is_err(), "{release}");
+        }
+    }
+}
+
+each_release!(is_greeted);
+
+/// Up to 0.5.1 official clients answer nothing that they are asked: a turn
+/// that needs something of them goes on without it.
+fn goes_on_without_an_answer(release: Release) {
+    let host = Host::start();
+    let Some(mut actor) = Actor::of(release, "silent") else {
+        return;
+    };
+    actor.join(&host);
+    actor.create();
+    actor.enter();
+    let (kind, plugin) = match release {
+        Release::V0_1 => (
+            "session/activeClientChanged",
+            json!({"uri": "virtual://editor/skills", "displayName": "Skills"}),
+        ),
+        _ => (
+            "session/activeClientSet",
+            json!({"id": "p", "uri": "virtual://editor/skills", "name": "Skills", "enabled": true}),
+        ),
+    };
+    let client = json!({"clientId": "silent", "tools": [], "customizations": [plugin]});
+    let action = json!({"type": kind, "activeClient": client});
+    let number = actor.dispatch(SESSION, action);
+    let echo = actor.until_echo(number);
+    assert!(echo["rejectionReason"].is_null(), "{echo}");
+
+    let attachment = match release {
+        Release::V0_1 => json!({"type": "file", "displayName": "x", "uri": "virtual:/x"}),
+        _ => json!({"type": "resource", "label": "x", "uri": "virtual:/x"}),
+    };
+    let mut action = actor.with_message(json!({"turnId": "t1"}), "say hi");
+    let field = match release {
+        Release::V0_1 => "userMessage",
+        _ => "message",
+    };
+    action[field]["attachments"] = json!([attachment]);
+    let start = Instant::now();
+    actor.converse("turnStarted", action);
+    actor.until_turn("turnComplete", "t1");
+    assert!(start.elapsed() < Duration::from_secs(15));
+    let heard = host.agent.heard();
+    let attached = heard.iter().find(|line| line.starts_with("Attached"));
+    assert!(attached.unwrap().contains("did not answer"), "{attached:?}");
+    actor.agrees_with_the_host();
+}
+
+#[test]
+fn a_turn_of_0_1_goes_on_without_an_answer() {
+    goes_on_without_an_answer(Release::V0_1);
+}
+
+#[test]
+fn a_turn_of_0_5_1_goes_on_without_an_answer() {
+    goes_on_without_an_answer(Release::V0_5_1);
+}
