@@ -66,13 +66,18 @@ impl Findings {
 
     /// Fails if there is anything.
     pub(crate) fn conclude(self) {
-        let told = std::env::var("FINDINGS").ok().and_then(|told| told.parse().ok());
+        let told = std::env::var("FINDINGS")
+            .ok()
+            .and_then(|told| told.parse().ok());
         let lines = self.found.iter().take(told.unwrap_or(TOLD));
         let lines: Vec<_> = lines
             .map(|((what, problem), (count, example))| {
                 let problem: String = problem.chars().take(300).collect();
                 let example: String = example.chars().take(500).collect();
-                format!("{} {what}: {problem} ({count} times)\n    {example}", self.release)
+                format!(
+                    "{} {what}: {problem} ({count} times)\n    {example}",
+                    self.release
+                )
             })
             .collect();
         let count = self.found.len();
@@ -96,9 +101,7 @@ const LEFT_OVER: &[(Release, Release, &str)] = &[
 
 fn is_left_over(release: Release, place: &str) -> bool {
     let mut known = LEFT_OVER.iter();
-    known.any(|(since, until, end)| {
-        (*since..=*until).contains(&release) && place.ends_with(end)
-    })
+    known.any(|(since, until, end)| (*since..=*until).contains(&release) && place.ends_with(end))
 }
 
 /// What did not survive being read: fields that are gone, and values that

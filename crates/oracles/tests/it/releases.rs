@@ -144,7 +144,9 @@ pub(crate) fn oracle(release: Release) -> Option<Box<dyn Oracle>> {
 /// Builds the program of a release that can't be linked with the others, and
 /// starts it.
 fn alone(name: &str) -> Option<Remote> {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("alone").join(name);
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("alone")
+        .join(name);
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("alone");
     let built = Command::new(env!("CARGO"))
         .args(["build", "--locked", "--quiet", "--manifest-path"])
@@ -158,11 +160,18 @@ fn alone(name: &str) -> Option<Remote> {
         let said = String::from_utf8_lossy(&built.stderr);
         // Without the crates there is nothing to ask; anything else is a
         // mistake of ours.
-        assert!(said.contains("download") || said.contains("offline"), "{said}");
+        assert!(
+            said.contains("download") || said.contains("offline"),
+            "{said}"
+        );
         println!("{name} is skipped, its crates can't be had: {said}");
         return None;
     }
-    let program = format!("oracle-{}{}", name.replace('_', "-"), std::env::consts::EXE_SUFFIX);
+    let program = format!(
+        "oracle-{}{}",
+        name.replace('_', "-"),
+        std::env::consts::EXE_SUFFIX
+    );
     Some(Remote::start(&target.join("debug").join(program)).unwrap())
 }
 
@@ -186,6 +195,8 @@ pub(crate) use each_release;
 
 /// How many times chance is asked: as often as `SEEDS` says, if it does.
 pub(crate) fn seeds(usual: u64) -> u64 {
-    let wanted = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    let wanted = std::env::var("SEEDS")
+        .ok()
+        .and_then(|seeds| seeds.parse().ok());
     wanted.unwrap_or(usual)
 }

@@ -126,7 +126,8 @@ impl Speaker {
             action: old.action.clone(),
         };
         if let Err(refused) = self.chain.dispatch(&at(&viewer, &scene), &mut up) {
-            self.findings.note(&name, &format!("is refused: {refused}"), example);
+            self.findings
+                .note(&name, &format!("is refused: {refused}"), example);
             return;
         }
         let action = match wire::from_str::<Action>(&Json::Object(up.action.clone()).to_string()) {
@@ -134,7 +135,8 @@ impl Speaker {
             Err(error) => {
                 let up = format!("{}", Json::Object(up.action));
                 let problem = format!("is not 1.0: {error}");
-                self.findings.note(&name, &problem, || format!("{} -> {up}", example()));
+                self.findings
+                    .note(&name, &problem, || format!("{} -> {up}", example()));
                 return;
             }
         };
@@ -156,7 +158,8 @@ impl Speaker {
         }
         let difference = diff(&plain(&old.action), &plain(&echo.action));
         for line in difference.lines() {
-            self.findings.note(&name, &format!("comes back changed: {line}"), example);
+            self.findings
+                .note(&name, &format!("comes back changed: {line}"), example);
         }
     }
 }

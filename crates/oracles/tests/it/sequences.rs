@@ -37,7 +37,9 @@ pub(crate) fn at_rest(generator: &mut Generator) -> Stage {
             // A session that waits for somebody is one where something runs.
             let status = if *kind == ChannelKind::Chat { 1 } else { 8 };
             fields.insert("status".to_owned(), json!(status));
-            let customizations = fields.get_mut("customizations").and_then(Json::as_array_mut);
+            let customizations = fields
+                .get_mut("customizations")
+                .and_then(Json::as_array_mut);
             if let Some(customizations) = customizations {
                 customizations.push(json!({
                     "type": "mcpServer", "id": "server", "uri": "scheme:/server", "name": "Server",
@@ -106,7 +108,11 @@ fn due(chat: &Json) -> Vec<&'static str> {
             false => vec!["chat/turnStarted"],
         };
     }
-    let mut due = vec!["chat/responsePart", "chat/toolCallStart", "chat/inputRequested"];
+    let mut due = vec![
+        "chat/responsePart",
+        "chat/toolCallStart",
+        "chat/inputRequested",
+    ];
     for part in entries(&chat["activeTurn"], "responseParts") {
         let next: &[&str] = match part["kind"].as_str() {
             Some("markdown") => &["chat/delta"],
@@ -275,7 +281,11 @@ fn keep_parameters(action: &mut Json, chat: &Json) {
 /// Whether no part of the running turn goes by a name.
 fn is_new(state: &Json, id: &Json) -> bool {
     entries(&state["activeTurn"], "responseParts").all(|part| {
-        let ids = [&part["id"], &part["toolCall"]["toolCallId"], &part["request"]["id"]];
+        let ids = [
+            &part["id"],
+            &part["toolCall"]["toolCallId"],
+            &part["request"]["id"],
+        ];
         id.is_null() || !ids.contains(&id)
     })
 }

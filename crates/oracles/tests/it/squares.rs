@@ -93,7 +93,8 @@ impl Mirror {
         let mut stage = at_rest(&mut generator);
         for (_, resource, snapshot) in self.snapshots(&stage, ChannelKind::ALL) {
             if let Err(error) = self.oracle.hold(&resource, &snapshot) {
-                self.findings.note("snapshot", &error, || format!("seed {seed}: {snapshot}"));
+                self.findings
+                    .note("snapshot", &error, || format!("seed {seed}: {snapshot}"));
                 return;
             }
         }
@@ -131,7 +132,8 @@ impl Mirror {
         for envelope in &heard {
             let json = Json::Object(envelope.action.clone());
             if let Err(error) = self.oracle.apply(&channel(envelope), &json) {
-                self.findings.note(name, &error, || format!("seed {seed}: {json}"));
+                self.findings
+                    .note(name, &error, || format!("seed {seed}: {json}"));
             }
         }
         let mut went = Went::On;
@@ -157,11 +159,7 @@ impl Mirror {
     }
 
     /// What would be told of channels now.
-    fn snapshots(
-        &self,
-        stage: &Stage,
-        kinds: &[ChannelKind],
-    ) -> Vec<(ChannelKind, String, Json)> {
+    fn snapshots(&self, stage: &Stage, kinds: &[ChannelKind]) -> Vec<(ChannelKind, String, Json)> {
         let (viewer, scene) = (viewer(self.release), stage.scene());
         let mut kinds = kinds.to_vec();
         if self.release < Release::V0_4 {
@@ -169,7 +167,10 @@ impl Mirror {
         }
         let down = |kind| {
             let snapshot = stage.snapshot(kind);
-            let down = self.chain.snapshot(&at(&viewer, &scene), &snapshot).unwrap()?;
+            let down = self
+                .chain
+                .snapshot(&at(&viewer, &scene), &snapshot)
+                .unwrap()?;
             let resource = down["resource"].as_str().unwrap().to_owned();
             Some((kind, resource, down))
         };
@@ -267,7 +268,11 @@ fn put_questions_last(json: &mut Json) {
 /// Where an action goes. In 0.1 that stands in the action.
 fn channel(envelope: &Envelope) -> String {
     let inside = ["session", "terminal"];
-    let inside = || inside.iter().find_map(|field| envelope.action.get(*field)?.as_str());
+    let inside = || {
+        inside
+            .iter()
+            .find_map(|field| envelope.action.get(*field)?.as_str())
+    };
     let channel = envelope.channel.as_deref().or_else(inside);
     channel.unwrap_or("agenthost:/root").to_owned()
 }
@@ -278,5 +283,8 @@ fn told_as(envelope: &Envelope) -> String {
 }
 
 fn without_indices(place: &str) -> String {
-    place.chars().filter(|character| !character.is_ascii_digit()).collect()
+    place
+        .chars()
+        .filter(|character| !character.is_ascii_digit())
+        .collect()
 }

@@ -63,13 +63,22 @@ impl Stage {
     }
 
     pub(crate) fn state(&self, kind: ChannelKind) -> &ChannelState {
-        &self.channels.iter().find(|(other, _)| *other == kind).unwrap().1
+        &self
+            .channels
+            .iter()
+            .find(|(other, _)| *other == kind)
+            .unwrap()
+            .1
     }
 
     /// Applies an action to its channel; the state before it comes back, too.
     pub(crate) fn apply(&mut self, action: &Action) -> (ChannelState, Outcome) {
         let kind = action.info().channel;
-        let (_, state) = self.channels.iter_mut().find(|(other, _)| *other == kind).unwrap();
+        let (_, state) = self
+            .channels
+            .iter_mut()
+            .find(|(other, _)| *other == kind)
+            .unwrap();
         let before = state.clone();
         let outcome = state.reduce(action);
         (before, outcome)

@@ -115,7 +115,9 @@ impl Listener {
             before: Some(&before),
         };
         let down = self.chain.action(&at, &envelope(action)).unwrap();
-        down.into_iter().map(agenthost_versions::Envelope::into_json).collect()
+        down.into_iter()
+            .map(agenthost_versions::Envelope::into_json)
+            .collect()
     }
 
     fn results(&mut self, stage: &Stage, generator: &mut Generator) {
@@ -128,7 +130,9 @@ impl Listener {
             }
             let mut result = generator.json(&shape());
             // All kinds of snapshots were told already; one is enough here.
-            let kind = *generator.pick(&[ChannelKind::Root, ChannelKind::Terminal]).unwrap();
+            let kind = *generator
+                .pick(&[ChannelKind::Root, ChannelKind::Terminal])
+                .unwrap();
             let snapshot = self.chain.snapshot(&at, &stage.snapshot(kind)).unwrap();
             match method {
                 "initialize" => {
