@@ -183,6 +183,14 @@ const LOSSES: &[Loss] = &[
         place: "Session chats[].status",
         way: Way::Other,
     },
+    // A turn that goes on and has said the same thing twice: both are called
+    // the same then. Nothing is ever added to them.
+    Loss {
+        releases: Release::V0_1..=Release::V0_1,
+        actions: &["chat/turnResume"],
+        place: "Session activeTurn.responseParts[].id",
+        way: Way::Other,
+    },
     // A session gets ready once, before anything has happened in it.
     Loss {
         releases: Release::V0_1..=Release::V0_1,

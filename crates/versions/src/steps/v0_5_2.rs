@@ -79,7 +79,7 @@ impl step::Step for Step {
             "chat/toolCallReady" => remove(&mut envelope.action, &["riskAssessment"]),
             "chat/toolCallAuthRequired" | "chat/toolCallAuthResolved" => return Vec::new(),
             "chat/responsePart" => waiting::ask(&mut envelope.action),
-            "chat/inputRequested" if !has_turn(at) => return Vec::new(),
+            "chat/inputRequested" if !has_turn(at, &envelope) => return Vec::new(),
             "session/inputNeededSet" | "session/inputNeededRemoved" => {
                 return waiting::change(at, envelope);
             }
@@ -134,10 +134,13 @@ impl step::Step for Step {
     }
 }
 
-/// Whether a turn was running. Newer clients do not take up a question without
-/// one; these would, and never be rid of it.
-fn has_turn(at: &Moment<'_>) -> bool {
-    match at.before {
+/// Whether a turn is running. Newer clients do not take up a question without
+/// one; these would, and never be rid of it. What is asked when a turn goes on
+/// is asked of one that was not running before.
+fn has_turn(at: &Moment<'_>, envelope: &Envelope) -> bool {
+    let channel = envelope.channel.as_deref().map(Uri::from);
+    let after = channel.and_then(|channel| at.world.state(&channel));
+    match after.as_ref().or(at.before) {
         Some(ChannelState::Chat(chat)) => chat.active_turn.is_some(),
         _ => true,
     }

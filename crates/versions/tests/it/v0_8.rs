@@ -166,6 +166,17 @@ fn a_turn_that_goes_on_is_taken_away_and_begun_again() {
 }
 
 #[test]
+fn a_question_is_asked_again_when_its_turn_goes_on() {
+    let question = json!({ "kind": "inputRequest", "request": { "id": "q" } });
+    let failed = turn("t", "error", &[question, failure("no")]);
+    let mut client = client();
+    client.before = Some(state(&chat(&[failed])));
+    let heard = client.hears(CHAT, &json!({ "type": "chat/turnResume", "turnId": "t" }));
+    let asked = json!({ "type": "chat/inputRequested", "request": { "id": "q" } });
+    assert_eq!(heard[2].1, asked);
+}
+
+#[test]
 fn the_only_turn_can_go_on_and_older_ones_can_still_be_fetched() {
     let mut before = chat(&[turn("t", "error", &[failure("no")])]);
     before["turnsNextCursor"] = json!("older");

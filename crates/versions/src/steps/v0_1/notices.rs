@@ -59,6 +59,8 @@ fn times_said(turn: &ActiveTurn, said: &str) -> usize {
     let parts = turn.response_parts.items();
     let same = parts.filter(|part| match part {
         ResponsePart::SystemNotification(notice) => notice.content.as_str() == said,
+        // The error of a turn that goes on is told as a notification.
+        ResponsePart::Error(failed) => failed.error.message == said,
         _ => false,
     });
     same.count()

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{
-    ChatAction, ChatState, ResponsePart, ResponsePartAdded, SystemNotificationPart, Truncated,
-    TurnResume, TurnStarted, TurnsLoaded, Usage,
+    ChatAction, ChatState, InputRequested, ResponsePart, ResponsePartAdded, SystemNotificationPart,
+    Truncated, TurnResume, TurnStarted, TurnsLoaded, Usage,
 };
 use agenthost_protocol::list::List;
 use agenthost_protocol::uri::Uri;
@@ -156,12 +156,18 @@ fn go_on(chat: &ChatState, resume: &TurnResume) -> Vec<Action> {
         queued_message_id: None,
         meta: None,
     }));
-    said.extend(turn.response_parts.iter().map(|part| {
-        ChatAction::ResponsePart(ResponsePartAdded {
+    said.extend(turn.response_parts.iter().map(|part| match &**part {
+        // A question that is still open is asked once more: a chat waits for
+        // what was asked, not for what it shows.
+        ResponsePart::InputRequest(question) if question.response.is_none() => {
+            let request = question.request.clone();
+            ChatAction::InputRequested(Box::new(InputRequested { request }))
+        }
+        _ => ChatAction::ResponsePart(ResponsePartAdded {
             turn_id: turn.id.clone(),
             part: told(part),
             meta: None,
-        })
+        }),
     }));
     said.extend(turn.usage.as_ref().map(|usage| {
         ChatAction::Usage(Usage {
