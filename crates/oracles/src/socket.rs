@@ -39,9 +39,6 @@ impl Socket {
 
     /// Ends the connection.
     pub async fn close(&mut self) -> Result<(), String> {
-        self.0
-            .close(None)
-            .await
-            .map_err(|error| error.to_string())
+        self.0.close(None).await.map_err(|error| error.to_string())
     }
 }

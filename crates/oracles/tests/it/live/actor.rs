@@ -194,7 +194,11 @@ impl Actor {
     /// Where an action is about. In 0.1 that stands in the action.
     fn channel_of(&self, envelope: &Value) -> String {
         let action = &envelope["action"];
-        let places = [&envelope["channel"], &action["session"], &action["terminal"]];
+        let places = [
+            &envelope["channel"],
+            &action["session"],
+            &action["terminal"],
+        ];
         let mut places = places.into_iter().filter_map(Value::as_str);
         places.next().unwrap_or(self.root()).to_owned()
     }
@@ -237,12 +241,7 @@ impl Actor {
         self.until_after(0, what, wanted)
     }
 
-    fn until_after(
-        &mut self,
-        start: usize,
-        what: &str,
-        wanted: impl Fn(&Value) -> bool,
-    ) -> Value {
+    fn until_after(&mut self, start: usize, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let mut heard = self.heard.iter().skip(start);
         if let Some((_, envelope)) = heard.find(|(_, envelope)| wanted(envelope)) {
             return envelope.clone();
@@ -256,7 +255,9 @@ impl Actor {
             }
         }
         let heard = self.heard.iter();
-        let heard: Vec<_> = heard.map(|(_, one)| one["action"]["type"].to_string()).collect();
+        let heard: Vec<_> = heard
+            .map(|(_, one)| one["action"]["type"].to_string())
+            .collect();
         panic!("{} waits for {what}, and heard {heard:?}", self.release);
     }
 

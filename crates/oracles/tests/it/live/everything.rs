@@ -72,7 +72,11 @@ fn plays_everything(release: Release) {
     };
     actor.join(&host);
     actor.create();
-    while !actor.noted.iter().any(|noted| noted.contains("SessionAdded")) {
+    while !actor
+        .noted
+        .iter()
+        .any(|noted| noted.contains("SessionAdded"))
+    {
         actor.next(60);
     }
     assert_eq!(actor.list()[0]["resource"], SESSION);
@@ -103,8 +107,16 @@ fn leaves_and_comes_back(host: &mut Host, actor: &mut Actor) {
     other.join(host);
     other.enter();
     let channel = actor.conversation.clone();
-    actor.act(Act::Unsubscribe { channel: channel.clone() }).unwrap();
-    actor.act(Act::Listen { channel: channel.clone() }).unwrap();
+    actor
+        .act(Act::Unsubscribe {
+            channel: channel.clone(),
+        })
+        .unwrap();
+    actor
+        .act(Act::Listen {
+            channel: channel.clone(),
+        })
+        .unwrap();
     // Whatever is said after that is said to somebody who has left.
     actor.list();
     while actor.next(60).is_some() {}

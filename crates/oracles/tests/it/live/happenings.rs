@@ -1,5 +1,6 @@
 //! What happens in a room.
 
+use agenthost_oracles::Act;
 use agenthost_protocol::version::Release;
 use serde_json::{Value, json};
 
@@ -20,7 +21,11 @@ const HAPPENINGS: &[fn(&mut Room, &str)] = &[
     is_taken_back,
     is_renamed,
     is_marked,
-    is_chosen,
+    is_configured,
+    is_drafted,
+    is_steered,
+    is_sorted,
+    is_elsewhere,
 ];
 
 impl Room {
@@ -47,6 +52,14 @@ impl Room {
 }
 
 impl Actor {
+    /// Has something wait until the running turn is over, or sees it.
+    fn sends_meanwhile(&mut self, kind: &str, id: &str, text: &str) {
+        let message = self.with_message(json!({"kind": kind, "id": id}), text);
+        let number = self.converse("pendingMessageSet", message);
+        let echo = self.until_echo(number);
+        assert!(echo["rejectionReason"].is_null(), "{echo}");
+    }
+
     /// Does something that has to be accepted.
     fn manages(&mut self, channel: &str, action: Value) -> i64 {
         let number = self.dispatch(channel, action);
@@ -133,11 +146,7 @@ fn is_queued(room: &mut Room, turn: &str) {
     room.start(starts, turn, "call c read ask\nwait\n+ done c");
     room.actors[queues].until_turn("toolCallReady", turn);
     let id = format!("m-{turn}");
-    let message = json!({"kind": "queued", "id": id});
-    let message = room.actors[queues].with_message(message, "say I waited");
-    let number = room.actors[queues].converse("pendingMessageSet", message);
-    let queued = room.actors[queues].until_echo(number);
-    assert!(queued["rejectionReason"].is_null(), "{queued}");
+    room.actors[queues].sends_meanwhile("queued", &id, "say I waited");
     room.actors[confirms].confirm(turn);
     let mut next = String::new();
     for actor in &mut room.actors {
@@ -166,7 +175,11 @@ fn is_run_by_a_client(room: &mut Room, turn: &str) {
         false => "session/activeClientSet",
     };
     actor.manages(SESSION, json!({"type": kind, "activeClient": client}));
-    room.start(starts, turn, &format!("call c look for {name}\nwait\n+ say seen"));
+    room.start(
+        starts,
+        turn,
+        &format!("call c look for {name}\nwait\n+ say seen"),
+    );
     let actor = &mut room.actors[brings];
     actor.until_turn("toolCallReady", turn);
     let result = json!({"success": true, "pastTenseMessage": "Looked"});
@@ -214,9 +227,91 @@ fn is_marked(room: &mut Room, _: &str) {
 }
 
 /// One has another mode in mind.
-fn is_chosen(room: &mut Room, _: &str) {
+fn is_configured(room: &mut Room, _: &str) {
     let [chooses] = room.some();
     let mode = *room.generator.pick(&["ask", "do"]).unwrap();
     let action = json!({"type": "session/configChanged", "config": {"mode": mode}});
     room.actors[chooses].manages(SESSION, action);
+}
+
+/// One begins to write something.
+fn is_drafted(room: &mut Room, turn: &str) {
+    let writes = room.one_since(Release::V0_5_0);
+    let draft = json!({"text": format!("as of {turn}"), "origin": {"kind": "user"}});
+    let actor = &mut room.actors[writes];
+    let chat = actor.conversation.clone();
+    actor.manages(&chat, json!({"type": "chat/draftChanged", "draft": draft}));
+}
+
+/// One chooses a model for what is said next. Nothing can be said after that:
+/// the agent has no such model.
+pub(super) fn is_chosen(room: &mut Room, turn: &str) {
+    let [chooses] = room.some();
+    let actor = &mut room.actors[chooses];
+    let model = json!({"id": format!("model-{turn}")});
+    if actor.release <= Release::V0_4 {
+        actor.manages(
+            SESSION,
+            json!({"type": "session/modelChanged", "model": model}),
+        );
+    } else {
+        let draft = json!({"text": "well", "origin": {"kind": "user"}, "model": model});
+        let chat = actor.conversation.clone();
+        actor.manages(&chat, json!({"type": "chat/draftChanged", "draft": draft}));
+    }
+}
+
+/// One starts a turn, another has a word with the agent meanwhile.
+fn is_steered(room: &mut Room, turn: &str) {
+    let [starts, steers, cancels] = room.some();
+    room.start(starts, turn, "say I hang\nhang");
+    room.actors[steers].until_turn("delta", turn);
+    let id = format!("s-{turn}");
+    room.actors[steers].sends_meanwhile("steering", &id, "to the left");
+    room.actors[cancels].until_turn("delta", turn);
+    let cancelled = json!({"turnId": turn, "duration": 0});
+    room.actors[cancels].converse("turnCancelled", cancelled);
+    room.ends(turn, "turnCancelled");
+}
+
+/// Several have something to say meanwhile; it is put into another order, and
+/// taken back.
+fn is_sorted(room: &mut Room, turn: &str) {
+    let [starts, first, second] = room.some();
+    room.start(starts, turn, "call c read ask\nwait\n+ done c");
+    let ids = [format!("a-{turn}"), format!("b-{turn}")];
+    room.actors[first].until_turn("toolCallReady", turn);
+    room.actors[first].sends_meanwhile("queued", &ids[0], "say a");
+    room.actors[second].sends_meanwhile("queued", &ids[1], "say b");
+    let order = json!({"order": [ids[1], ids[0]]});
+    let number = room.actors[starts].converse("queuedMessagesReordered", order);
+    room.actors[starts].until_echo(number);
+    for id in &ids {
+        let [removes] = room.some();
+        let removed = json!({"kind": "queued", "id": id});
+        let number = room.actors[removes].converse("pendingMessageRemoved", removed);
+        let echo = room.actors[removes].until_echo(number);
+        assert!(echo["rejectionReason"].is_null(), "{echo}");
+    }
+    room.actors[first].confirm(turn);
+    room.ends(turn, "turnComplete");
+}
+
+/// One opens another chat, which those with chats hear of.
+fn is_elsewhere(room: &mut Room, turn: &str) {
+    let opens = room.one_since(Release::V0_4);
+    let chat = format!("ahp-chat:/other-{turn}");
+    let message = json!({"text": "say hello there", "origin": {"kind": "user"}});
+    let params = json!({"channel": SESSION, "chat": chat, "initialMessage": message});
+    let method = "createChat".to_owned();
+    room.actors[opens]
+        .act(Act::Order { method, params })
+        .unwrap();
+    for actor in &mut room.actors {
+        if actor.release >= Release::V0_4 {
+            actor.until("another chat", |envelope| {
+                envelope["action"]["summary"]["resource"] == chat
+            });
+        }
+    }
 }

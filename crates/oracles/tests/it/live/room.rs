@@ -5,6 +5,7 @@
 use agenthost_protocol::version::Release;
 use agenthost_testkit::{Generator, Options};
 
+use super::happenings::is_chosen;
 use super::{Actor, Host};
 use crate::releases::seeds;
 
@@ -90,6 +91,7 @@ fn meet(releases: &[Release], seed: u64) {
     for round in 0..ROUNDS {
         room.something_happens(&format!("t{round}"));
     }
+    is_chosen(&mut room, "the-last");
     for actor in &mut room.actors {
         actor.agrees_with_the_host();
     }
