@@ -57,6 +57,13 @@ pub enum Act {
         /// As the release has them.
         params: Value,
     },
+    /// Ask for something that is answered with nothing.
+    Order {
+        /// The command.
+        method: String,
+        /// As the release has them.
+        params: Value,
+    },
     /// Dispatch an action. Gives the number that it goes by.
     Dispatch {
         /// The channel that it is about.
@@ -290,6 +297,12 @@ macro_rules! live {
                         let (client, runtime) = self.client()?;
                         let created = client.request("createSession", params);
                         let () = runtime.block_on(created).map_err(failed)?;
+                        Ok($crate::Reading::default())
+                    }
+                    Act::Order { method, params } => {
+                        let (client, runtime) = self.client()?;
+                        let done = client.request(&method, params);
+                        let () = runtime.block_on(done).map_err(failed)?;
                         Ok($crate::Reading::default())
                     }
                     Act::Dispatch { channel, action } => {

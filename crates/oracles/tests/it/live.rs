@@ -3,6 +3,7 @@
 
 mod actor;
 mod everything;
+mod happenings;
 mod host;
 mod poison;
 mod room;

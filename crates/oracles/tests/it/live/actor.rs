@@ -19,12 +19,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How long to wait for what may not come.
 const MOMENT: u64 = 60;
 
-/// What a status says that is no activity.
-const FLAGS: u64 = !31;
+/// What a status says of what goes on; the rest are marks of users.
+const ACTIVITY: u64 = 31;
 
 pub(super) struct Actor {
     pub(super) release: Release,
-    name: String,
+    pub(super) name: String,
     client: Box<dyn Live>,
     oracle: Box<dyn Oracle>,
     /// What it follows, in the order in which it subscribed.
@@ -354,21 +354,30 @@ impl Actor {
     }
 
     /// Without what no reducer can know: up to 0.8 they ask their own clock
-    /// when something changed, and since there are chats what a session is
-    /// busy with is told to those who follow the list of sessions.
+    /// when something changed. Since there are chats, what a session is busy
+    /// with is told to those who follow the list of sessions; up to 0.9 that a
+    /// chat is read or put away is told by the session's list of chats.
     fn plain(&self, channel: &str, state: &Value) -> Value {
         let mut state = normalise(state);
         if self.release < Release::V0_9 {
             forget(&mut state, "modifiedAt");
         }
+        let marks_of_chats = self.release >= Release::V1_0;
         if self.has_chats() && channel == SESSION {
-            for head in ["/status", "/summary/status"] {
-                if let Some(status) = state.pointer_mut(head) {
-                    *status = json!(status.as_u64().unwrap() & FLAGS);
-                }
-            }
+            keep(&mut state, !ACTIVITY);
+        } else if channel == self.conversation && self.has_chats() && !marks_of_chats {
+            keep(&mut state, ACTIVITY);
         }
         state
+    }
+}
+
+/// Leaves some of a status.
+fn keep(state: &mut Value, some: u64) {
+    for place in ["/status", "/summary/status"] {
+        if let Some(status) = state.pointer_mut(place) {
+            *status = json!(status.as_u64().unwrap() & some);
+        }
     }
 }
 
