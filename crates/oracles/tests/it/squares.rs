@@ -21,7 +21,7 @@ use crate::sequences::{at_rest, next, options};
 use crate::stage::{Stage, at, envelope, viewer};
 
 /// How many hosts are made, unless `SEEDS` says otherwise.
-const SEEDS: u64 = 120;
+const SEEDS: u64 = 40;
 
 /// How much happens in each.
 const ACTIONS: u32 = 40;
@@ -57,7 +57,8 @@ const NEVER: &[&str] = &[
 #[test]
 fn every_action_happens() {
     let mut missing: BTreeSet<_> = Action::table().map(|info| info.name).collect();
-    for seed in 0..SEEDS {
+    // More than a usual run: some are rare.
+    for seed in 0..3 * SEEDS {
         let mut generator = Generator::new(seed, options());
         let mut stage = at_rest(&mut generator);
         for _ in 0..ACTIONS {
