@@ -17,7 +17,6 @@ const CHAT: &str = "ahp-chat:/c";
 /// What becomes of a state of 0.4, with a chat of the session to look up.
 fn down(kind: ChannelKind, resource: &str, state: &Value) -> Value {
     let chat = json!({
-        "resource": CHAT, "title": "Main", "status": 24, "turns": [],
         "resource": CHAT, "title": "Main", "status": 8, "turns": [],
         "modifiedAt": "2026-01-01T00:00:01.500Z",
         "activeTurn": {
@@ -54,7 +53,6 @@ fn a_status_is_the_chat_s_activity_and_the_session_s_flags() {
             "lifecycle": "ready", "chats": [],
         }),
     );
-    assert_eq!(state["summary"]["status"], 96 | 24);
     assert_eq!(state["summary"]["status"], 96 | 8);
     assert_eq!(state["summary"]["model"], model);
     assert_eq!(state["turns"], json!([]));
