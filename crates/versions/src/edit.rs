@@ -66,11 +66,6 @@ pub(crate) fn carry(from: &mut Object, to: &mut Object, field: &str) {
     }
 }
 
-/// The object in a field.
-pub(crate) fn object_in<'a>(object: &'a mut Object, field: &str) -> Option<&'a mut Object> {
-    object.get_mut(field)?.as_object_mut()
-}
-
 /// The objects in a list.
 pub(crate) fn objects_in<'a>(
     object: &'a mut Object,
