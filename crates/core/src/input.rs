@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use agenthost_protocol::action::RawAction;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::connection::ReconnectParams;
-use agenthost_protocol::ids::{ClientId, OperationId, ServerSeq, TurnId};
+use agenthost_protocol::ids::{ClientId, ClientSeq, OperationId, ServerSeq, TurnId};
 use agenthost_protocol::resource::ResourceChange;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, RequestId, RpcError};
 use agenthost_protocol::session::SessionInputRequest;
@@ -215,6 +216,19 @@ pub enum Input {
     Quiet,
 }
 
+/// An action of a client that was refused before the host could judge it.
+#[derive(Debug, Clone)]
+pub struct RefusedDispatch {
+    /// The channel it was meant for.
+    pub channel: Uri,
+    /// The client's own number for it.
+    pub client_seq: ClientSeq,
+    /// The action, as it came.
+    pub action: RawAction,
+    /// Why.
+    pub reason: String,
+}
+
 /// A channel as it comes from the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
@@ -266,6 +280,8 @@ pub enum Received {
     /// It wants to take up where it was, but the log has more for it than one
     /// answer should hold.
     TooMuchMissed(RequestId, Box<ReconnectParams>),
+    /// It is an action that there is no word for in the host's version.
+    Refused(Box<RefusedDispatch>),
     /// It could not be decoded. Comes this way so that the answer keeps its
     /// place among the others.
     Invalid(RequestId, RpcError),

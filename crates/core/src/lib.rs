@@ -92,7 +92,7 @@ pub use effect::{Answer, Effect, Effects, Recipient, Seen, TurnPlace, Write};
 pub use env::Env;
 pub use files::{Access, FileErrand, FileRequest, Root};
 pub use host::{Config, Host, Remembered, StoredChannel};
-pub use input::{ConnectionId, Extent, Input, Loaded, Need, Received};
+pub use input::{ConnectionId, Extent, Input, Loaded, Need, Received, RefusedDispatch};
 pub use questions::RawAnswer;
 pub use refusal::{Failure, Refusal};
 pub use scenes::Scene;

@@ -81,9 +81,10 @@ impl Host {
                 },
                 Received::TooMuchMissed(_, params) => (params.subscriptions.clone(), Extent::Whole),
                 // A chat with a turn that runs is in memory.
-                Received::Response(..) | Received::Invalid(..) | Received::ToServer(..) => {
-                    (Vec::new(), Extent::Tail)
-                }
+                Received::Response(..)
+                | Received::Invalid(..)
+                | Received::Refused(_)
+                | Received::ToServer(..) => (Vec::new(), Extent::Tail),
             },
             Input::Agent {
                 event: AgentEvent::TurnEnded { chat, .. },

@@ -1,5 +1,6 @@
 //! What a peer says, sorted.
 
+use agenthost_protocol::action::ActionOrigin;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, ErrorCode, RequestId, RpcError};
 
 use crate::effect::{Answer, Effect, Effects};
@@ -7,7 +8,7 @@ use crate::env::Env;
 use crate::files::FileRequest;
 use crate::handshake::CatchUp;
 use crate::host::Host;
-use crate::input::{ConnectionId, Received};
+use crate::input::{ConnectionId, Received, RefusedDispatch};
 use crate::refusal::Failure;
 
 impl Host {
@@ -48,6 +49,21 @@ impl Host {
             }
             Received::ToServer(id, message) => self.message_server(connection, id, *message, out),
             Received::Response(id, answer) => self.hear_answer(connection, id, *answer, out),
+            Received::Refused(refused) => {
+                if let Some(client_id) = self.clients.client_of(connection).cloned() {
+                    let RefusedDispatch {
+                        channel,
+                        client_seq,
+                        action,
+                        reason,
+                    } = *refused;
+                    let origin = ActionOrigin {
+                        client_id,
+                        client_seq,
+                    };
+                    self.reject(connection, channel, action, origin, reason, out);
+                }
+            }
             // Before the handshake nobody knows who is speaking (HSK-2).
             Received::Notification(_) if self.clients.client_of(connection).is_none() => {}
             Received::Notification(notification) => match *notification {

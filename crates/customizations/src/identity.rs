@@ -21,16 +21,25 @@ pub(crate) fn id_of(kind: &str, parts: &[&str]) -> CustomizationId {
     CustomizationId::from(format!("{kind}-{}", digest_of(parts)))
 }
 
-/// A short digest of several texts.
+/// A short digest of several texts, to tell things apart that nobody wants to
+/// have confused.
 pub(crate) fn digest_of(parts: &[&str]) -> String {
+    hex(digest(parts).get(..8).unwrap_or_default())
+}
+
+/// A digest of several texts that nobody finds others for.
+pub(crate) fn seal_of(parts: &[&str]) -> String {
+    hex(&digest(parts))
+}
+
+fn digest(parts: &[&str]) -> [u8; 32] {
     let mut all = Sha256::new();
     for part in parts {
         // The length keeps neighbours apart.
         all.update((part.len() as u64).to_be_bytes());
         all.update(part.as_bytes());
     }
-    let digest: [u8; 32] = all.finalize().into();
-    hex(digest.get(..8).unwrap_or_default())
+    all.finalize().into()
 }
 
 /// The address of a file inside of a folder.

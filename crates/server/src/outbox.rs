@@ -123,7 +123,7 @@ pub(crate) fn outbox(most: usize, room: Room) -> (Outbox, Outlet) {
 impl Outbox {
     /// Puts something at the end. Never waits.
     pub(crate) fn push(&self, outgoing: Outgoing) -> Result<(), Overflow> {
-        let size = size(&outgoing);
+        let size = size(&outgoing, self.most);
         let before = self.waiting.fetch_add(size, Ordering::Relaxed);
         // Something large goes through while little else waits: whoever reads
         // must not be cut off for what others say.
@@ -167,7 +167,7 @@ impl Outlet {
 
     fn account(&self, outgoing: Outgoing) -> Outgoing {
         self.taken.fetch_add(1, Ordering::Relaxed);
-        let size = size(&outgoing);
+        let size = size(&outgoing, self.most);
         let before = self.waiting.fetch_sub(size, Ordering::Relaxed);
         let half = self.most / 2;
         let emptied = before > half && before - size <= half;
@@ -178,8 +178,11 @@ impl Outlet {
     }
 }
 
-fn size(outgoing: &Outgoing) -> usize {
+/// What a message counts for. One that is larger than all that may wait leaves
+/// some room, or whoever reads it would be cut off by the next.
+fn size(outgoing: &Outgoing, most: usize) -> usize {
     match outgoing {
+        Outgoing::Text(text) if text.len() > most => most - most / 4,
         Outgoing::Text(text) => text.len(),
         // A pointer to a state that the host has anyway.
         Outgoing::Answer(..) | Outgoing::Older(_) => 1_024,
@@ -215,7 +218,17 @@ mod tests {
         assert!(outlet.next().await.is_some());
         assert!(outlet.next().await.is_some());
         assert!(outbox.push(text(1_000)).is_ok());
+        assert!(outbox.push(text(25)).is_ok());
         assert!(outbox.push(text(1)).is_err());
+    }
+
+    #[tokio::test]
+    async fn whoever_reads_something_very_large_is_not_cut_off_by_the_next() {
+        let (outbox, _outlet) = outbox(100, Room::default());
+        assert!(outbox.push(text(1_000)).is_ok());
+        assert!(outbox.is_crowded());
+        assert!(outbox.push(text(20)).is_ok());
+        assert!(outbox.push(text(1_000)).is_err());
     }
 
     #[tokio::test]

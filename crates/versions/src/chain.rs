@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use agenthost_protocol::action::{ActionEnvelope, Rejection};
+use agenthost_protocol::action::{Action, ActionEnvelope, Rejection};
 use agenthost_protocol::channel::{ChannelKind, ChannelState, Snapshot};
-use agenthost_protocol::version::Release;
+use agenthost_protocol::version::{Release, Version};
 use agenthost_protocol::wire::{Json, Object};
 use serde::Serialize;
 
@@ -13,6 +13,12 @@ use crate::graph::{GRAPH, Order, Place};
 use crate::step::{Fate, Refused, Step};
 use crate::steps;
 use crate::world::Moment;
+
+/// Actions that 1.0 has no more, with the release that brought them.
+const GONE: &[(&str, Version)] = &[
+    ("session/agentChanged", Version::new(0, 2, 0)),
+    ("changeset/filesReviewedChanged", Version::new(0, 5, 2)),
+];
 
 /// Something of ours could not be written as JSON. It is a mistake of ours.
 #[derive(Debug, thiserror::Error)]
@@ -222,8 +228,17 @@ impl Chain {
         Ok(after)
     }
 
-    /// Takes a client's action up.
+    /// Takes a client's action up, if its version has it.
     pub fn dispatch(&self, at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Refused> {
+        let release = at.viewer.release();
+        let kind = dispatch.kind();
+        let known = Action::table().map(|info| (info.name, info.since));
+        let mut known = known.chain(GONE.iter().copied());
+        if let Some((name, since)) = known.find(|(name, _)| *name == kind)
+            && since > release.version()
+        {
+            return Err(Refused::Unknown(format!("AHP {release} has no `{name}`")));
+        }
         for step in self.steps.iter().rev() {
             up(*step, at, dispatch)?;
         }

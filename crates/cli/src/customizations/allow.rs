@@ -128,6 +128,9 @@ async fn allow(client: &mut Client, mut here: Here, arguments: &Arguments) -> an
     Ok(())
 }
 
+/// The host keeps what a client's plugin runs to itself.
+const UNSEEN: &str = "and only the client that brought it can show how: look at it there";
+
 impl Coded {
     /// What was read here.
     fn looked(looked: &Looked) -> Option<Self> {
@@ -152,8 +155,12 @@ impl Coded {
         let key = base.meta.as_ref()?.get(CODE)?.as_str()?;
         let children = shown.children().unwrap_or_default().iter();
         let runs = children.filter_map(|child| match child {
-            ChildCustomization::Hook(hook) => Some(format!("hook {}", hook.leaf.base.name)),
-            ChildCustomization::McpServer(server) => Some(format!("server {}", server.base.name)),
+            ChildCustomization::Hook(hook) => {
+                Some(format!("hook {}, {UNSEEN}", hook.leaf.base.name))
+            }
+            ChildCustomization::McpServer(server) => {
+                Some(format!("server {}, {UNSEEN}", server.base.name))
+            }
             ChildCustomization::Agent(_)
             | ChildCustomization::Skill(_)
             | ChildCustomization::Prompt(_)

@@ -35,8 +35,18 @@ pub(super) fn names_of(name: &str, server: &str, tool: &str) -> Vec<String> {
         tool.to_owned(),
         format!("{server}/{tool}"),
         format!("{server}/*"),
+        format!("{server}_*"),
+        format!("mcp__{server}"),
+        format!("mcp__{server}__*"),
         format!("mcp__{server}__{tool}"),
+        as_ours(name),
     ]
+}
+
+/// What agents call a tool that put the name of its server first, which is
+/// ours.
+pub(super) fn as_ours(name: &str) -> String {
+    format!("mcp__agenthost__{name}")
 }
 
 #[cfg(test)]
@@ -65,11 +75,15 @@ mod tests {
             "calc/add",
             "calc/*",
             "mcp__calc__add",
+            "mcp__calc__*",
+            "mcp__calc",
+            "calc_*",
+            "mcp__agenthost__calc_add",
             "*",
         ] {
             assert!(includes(&["Read", one]), "{one}");
         }
-        for none in ["calc", "ADD", "other/*", "other/add", "mcp__calc", ""] {
+        for none in ["calc", "ADD", "other/*", "other/add", "mcp__add", ""] {
             assert!(!includes(&[none]), "{none}");
         }
         assert!(!includes(&[]));

@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::allowed::{Allowed, names_of};
+use super::allowed::{Allowed, as_ours, names_of};
 use super::forwards::Forwards;
 use super::guard::Guard;
 use super::http::Bearer;
@@ -294,7 +294,11 @@ fn offer(state: &State) -> Vec<Offered> {
         names.reserve(&tool.name);
         offer.push(Offered {
             name: tool.name.clone(),
-            known_as: vec![tool.name.clone(), tool.definition.name.clone()],
+            known_as: vec![
+                tool.name.clone(),
+                tool.definition.name.clone(),
+                as_ours(&tool.name),
+            ],
             definition: client_tool(tool),
             by: By::Client,
         });

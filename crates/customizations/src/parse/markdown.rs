@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 use super::{Finding, LONGEST_DESCRIPTION, LONGEST_NAME, cut};
 use crate::front_matter;
 
+/// Stands for tools whose names can't be read. No tool is called that.
+const UNREADABLE: &str = "(unreadable)";
+
 /// Most globs of a rule, and most tools of an agent.
 const MOST: usize = 100;
 
@@ -49,6 +52,9 @@ pub(super) fn read(found: &mut Finding<'_>, path: &str, text: &str) -> Markdown 
     let description = values.text("description");
     let model = values.list("model").and_then(|all| all.into_iter().next());
     let tools = values.list("tools").filter(|tools| !tools.is_empty());
+    // What restricts and can't be read allows nothing.
+    let unclear_tools = top.problem.is_some() || values.wrong.contains(&"tools");
+    let tools = tools.or_else(|| unclear_tools.then(|| vec![UNREADABLE.to_owned()]));
     let globs = GLOBS.iter().find_map(|key| values.list(key));
     let always = values.flag("alwaysApply");
     let by_user = values.flag("user-invocable");

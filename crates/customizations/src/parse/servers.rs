@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Detail, Finding, Item, Kind, LONGEST_NAME, Layout, Parsed, Place};
 use crate::declarations::Declarations;
-use crate::identity::digest_of;
+use crate::identity::seal_of;
 use crate::mcp::web_address;
 use crate::package::{Package, hex};
 
@@ -94,7 +94,7 @@ impl Declared {
                 }
             }
         }
-        digest_of(&parts)
+        seal_of(&parts)
     }
 }
 
@@ -106,11 +106,13 @@ pub(super) fn code_of(parsed: &Parsed, package: &Package, layout: Layout) -> Opt
             Detail::Hooks(hooks) => {
                 for hook in hooks {
                     let mut all = vec![item.name.as_str(), hook.command.as_str()];
+                    // What it is run for is part of what was looked at.
+                    all.push(hook.matcher.as_deref().unwrap_or_default());
                     all.extend(hook.directory.as_deref());
                     for (name, value) in &hook.environment {
                         all.extend([name.as_str(), value.as_str()]);
                     }
-                    parts.push(digest_of(&all));
+                    parts.push(seal_of(&all));
                 }
             }
             // An address is talked to, and what it says is what agents are told.
@@ -127,7 +129,7 @@ pub(super) fn code_of(parsed: &Parsed, package: &Package, layout: Layout) -> Opt
         parts.push(hex(&package.code_digest()));
     }
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    Some(digest_of(&parts))
+    Some(seal_of(&parts))
 }
 
 /// Reads a file with servers, if it is there.

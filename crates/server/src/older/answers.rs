@@ -31,6 +31,12 @@ impl OlderAnswer {
     /// The message.
     pub(crate) fn encode(self) -> Result<String, EncodeError> {
         let result = match &self.answer {
+            Ok(Answer::Subscribe(result)) if !self.has(result.snapshot.as_ref()) => {
+                let version = self.viewer.release();
+                let reason = format!("there are no such channels in version {version}");
+                let error = RpcError::new(ErrorCode::NotFound, reason);
+                return encode::failure(&self.id, &error);
+            }
             Ok(answer) => self.result(answer),
             Err(error) => {
                 let mut error = error.clone();
@@ -44,6 +50,11 @@ impl OlderAnswer {
             Ok(result) => encode::success(&self.id, &result),
             Err(lost) => Err(serde::ser::Error::custom(lost)),
         }
+    }
+
+    /// Whether the version has channels of such a kind.
+    fn has(&self, snapshot: Option<&Snapshot>) -> bool {
+        snapshot.is_none_or(|snapshot| self.chain.follows(snapshot.state.kind()))
     }
 
     fn at(&self) -> Moment<'_> {

@@ -2,6 +2,7 @@
 
 use agenthost_core::Host;
 use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::uri::RootChannel;
 use agenthost_protocol::version::{Release, Version};
 use agenthost_protocol::wire::{Json, Object};
 
@@ -57,4 +58,44 @@ fn told(release: Release, version: &str) -> Json {
         Release::V0_1 => Json::from(FIRST),
         _ => Json::from(version),
     }
+}
+
+/// Corrects a greeting that the host would misread. Says whether it did.
+pub(super) fn correct(message: &mut Object) -> bool {
+    let Some(Json::Object(params)) = message.get_mut("params") else {
+        return false;
+    };
+    let has_channel = params.contains_key("channel");
+    let has_number = params.contains_key("protocolVersion");
+    match params.get_mut("protocolVersions") {
+        Some(offers @ Json::Array(_)) => {
+            let kept = meant(offers.clone(), has_channel);
+            std::mem::replace(offers, kept) != *offers
+        }
+        Some(_) => false,
+        // A number that nobody speaks: it should be told so, and not that it
+        // forgot a channel.
+        None if has_number => {
+            params.insert("protocolVersions".to_owned(), Json::Array(Vec::new()));
+            params.insert("channel".to_owned(), Json::from(RootChannel::URI));
+            true
+        }
+        None => false,
+    }
+}
+
+/// Offers without those that are not meant.
+pub(super) fn meant(offers: Json, has_channel: bool) -> Json {
+    let offers = match offers {
+        Json::Array(offers) => offers,
+        one => vec![one],
+    };
+    let first = |offer: &Json| {
+        let version = offer.as_str().and_then(Version::parse);
+        version.and_then(Release::of) == Some(Release::V0_1)
+    };
+    let meant = offers
+        .into_iter()
+        .filter(|offer| !(has_channel && first(offer)));
+    Json::Array(meant.collect())
 }

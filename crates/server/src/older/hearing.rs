@@ -1,9 +1,11 @@
 //! What a client of an older version says, in the words of the host's.
 
-use agenthost_core::{Answer, ConnectionId, Host, Input, Received};
+use agenthost_core::{Answer, ConnectionId, Host, Input, Received, RefusedDispatch};
+use agenthost_protocol::action::RawAction;
+use agenthost_protocol::ids::ClientSeq;
 use agenthost_protocol::rpc::{ErrorCode, RequestId, RpcError};
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::version::{Release, Version};
+use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Document, Json, Limits, Object};
 use agenthost_versions::{Call, Dispatch, Moment, Refused, turns};
 
@@ -54,7 +56,7 @@ impl Older {
             let peer = params.and_then(|params| greeting::peer(host, method, params));
             self.peers.extend(peer.map(|peer| (connection, peer)));
             if !self.has(connection) {
-                return match correct(&mut message) {
+                return match greeting::correct(&mut message) {
                     true => Heard::Corrected(Json::Object(message).to_string()),
                     false => Heard::Plain,
                 };
@@ -83,7 +85,15 @@ impl Older {
         let method = method.map(str::to_owned);
         let said = match (method.as_deref(), &id) {
             (None, _) => Ok(vec![peer.answer(host, message)]),
-            (Some("dispatchAction"), _) => Ok(vec![peer.dispatch(host, message)]),
+            (Some("dispatchAction"), _) => match peer.dispatch(host, message) {
+                Ok(message) => Ok(vec![message]),
+                Err(refused) => {
+                    return vec![Input::Received {
+                        connection,
+                        message: Received::Refused(refused),
+                    }];
+                }
+            },
             (Some("fetchTurns"), Some(id)) if peer.release() <= Release::V0_5_0 => {
                 match peer.read_turns(host, message) {
                     Ok(found) => {
@@ -212,7 +222,12 @@ impl Peer {
         message
     }
 
-    fn dispatch(&mut self, host: &Host, mut message: Object) -> Object {
+    /// An action; or why there is no such thing.
+    fn dispatch(
+        &mut self,
+        host: &Host,
+        mut message: Object,
+    ) -> Result<Object, Box<RefusedDispatch>> {
         let mut params = take_params(&mut message);
         let channel = params.get("channel").and_then(Json::as_str);
         let channel = channel.map(str::to_owned);
@@ -231,17 +246,24 @@ impl Peer {
                 channel,
                 action: action.clone(),
             };
-            // What has no counterpart the host refuses as it came, and the
-            // client hears why.
-            if self.chain.dispatch(&at, &mut dispatch).is_ok() {
-                params.insert("channel".to_owned(), Json::from(dispatch.channel));
-                params.insert("action".to_owned(), Json::Object(dispatch.action));
-            }
             let number = params.get("clientSeq").cloned().unwrap_or_default();
+            if let Err(refused) = self.chain.dispatch(&at, &mut dispatch) {
+                let action = RawAction(Json::Object(sent.action.clone()));
+                let client_seq = ClientSeq(number.as_i64().unwrap_or_default());
+                self.remember(number, sent);
+                return Err(Box::new(RefusedDispatch {
+                    channel: Uri::from(dispatch.channel),
+                    client_seq,
+                    action,
+                    reason: refused.to_string(),
+                }));
+            }
             self.remember(number, sent);
+            params.insert("channel".to_owned(), Json::from(dispatch.channel));
+            params.insert("action".to_owned(), Json::Object(dispatch.action));
         }
         message.insert("params".to_owned(), Json::Object(params));
-        message
+        Ok(message)
     }
 
     /// Up to 0.5.0 old turns were the answer; now they are an action.
@@ -302,7 +324,7 @@ impl Peer {
         match call.method.as_str() {
             "initialize" => {
                 let offers = offers.unwrap_or_else(|| Release::V0_1.to_string().into());
-                let offers = meant(offers, has_channel);
+                let offers = greeting::meant(offers, has_channel);
                 call.params.insert("protocolVersions".to_owned(), offers);
                 self.follow_all(host, &mut call.params, "initialSubscriptions");
             }
@@ -323,6 +345,10 @@ impl Peer {
                 let channel = call.params.get("channel").and_then(Json::as_str);
                 let channel = Uri::from(channel.unwrap_or_default());
                 self.follows.remove(&channel);
+                // Its session is told by it.
+                if self.viewer.session_of(&channel).is_some() {
+                    return Ok(Vec::new());
+                }
                 let chat = self.viewer.hide(&channel);
                 let chat = chat.filter(|chat| !self.follows.contains(chat));
                 all.extend(chat.map(|chat| message(None, about("unsubscribe", &chat))));
@@ -377,40 +403,14 @@ impl Peer {
                 continue;
             }
             if let Some(chat) = self.follow(host, &channel) {
-                all.extend(chat.map(|chat| Json::from(chat.as_str())));
-                all.push(uri);
+                let chat = chat.map(|chat| Json::from(chat.as_str()));
+                for one in chat.into_iter().chain([uri]) {
+                    if !all.contains(&one) {
+                        all.push(one);
+                    }
+                }
             }
         }
         *wanted = all;
     }
-}
-
-/// Takes offers out of a greeting that are not meant. Says whether there were
-/// any.
-fn correct(message: &mut Object) -> bool {
-    let Some(Json::Object(params)) = message.get_mut("params") else {
-        return false;
-    };
-    let has_channel = params.contains_key("channel");
-    let Some(offers) = params.get_mut("protocolVersions") else {
-        return false;
-    };
-    let kept = meant(offers.clone(), has_channel);
-    std::mem::replace(offers, kept) != *offers
-}
-
-/// Offers without those that are not meant.
-fn meant(offers: Json, has_channel: bool) -> Json {
-    let offers = match offers {
-        Json::Array(offers) => offers,
-        one => vec![one],
-    };
-    let first = |offer: &Json| {
-        let version = offer.as_str().and_then(Version::parse);
-        version.and_then(Release::of) == Some(Release::V0_1)
-    };
-    let meant = offers
-        .into_iter()
-        .filter(|offer| !(has_channel && first(offer)));
-    Json::Array(meant.collect())
 }

@@ -116,8 +116,11 @@ async fn versions_are_agreed_on() {
     }
     let (_, malformed) = offer(&server, with(json!(["0.9.0", "0.9"]))).await;
     assert_eq!(malformed.unwrap_err()["code"], -32602);
-    let (_, number) = offer(&server, json!({"protocolVersion": 2})).await;
-    assert!(number.is_err());
+    let (mut words, number) = offer(&server, json!({"protocolVersion": 2})).await;
+    assert_eq!(number.unwrap_err()["code"], -32005);
+    assert!(words.is_closed().await);
+    let (_, no_list) = offer(&server, with(json!("1.0.0"))).await;
+    assert_eq!(no_list.unwrap_err()["code"], -32602);
     server.stop().await.unwrap();
 }
 
@@ -173,5 +176,92 @@ async fn a_client_of_0_9_works_and_comes_back() {
     assert!(kinds.contains(&"chat/turnStarted") && kinds.contains(&"chat/turnComplete"));
     let moved = "chat/isReadChanged";
     assert!(!kinds.contains(&moved), "0.9 has no {moved}");
+    server.stop().await.unwrap();
+}
+
+/// A client of 0.1 that follows a session, and one of 1.0 that takes part.
+async fn first_and_last(server: &Server) -> (Words, Words) {
+    let hello =
+        json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": "last"});
+    let (mut last, _) = offer(server, hello).await;
+    last.ask("createSession", json!({"channel": SESSION}))
+        .await
+        .unwrap();
+    last.ask("subscribe", json!({"channel": chat_uri()}))
+        .await
+        .unwrap();
+    let (mut first, _) = offer(server, json!({"protocolVersion": 1, "clientId": "first"})).await;
+    first
+        .ask("subscribe", json!({"resource": SESSION}))
+        .await
+        .unwrap();
+    (first, last)
+}
+
+fn start(turn: &str) -> Value {
+    let message = json!({"text": "say hello", "origin": {"kind": "user"}});
+    let action = json!({"type": "chat/turnStarted", "turnId": turn, "startedAt": "2026-01-05T09:00:00Z", "message": message});
+    json!({"channel": chat_uri(), "action": action})
+}
+
+#[tokio::test]
+async fn a_session_goes_on_when_its_chat_is_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let (mut first, mut last) = first_and_last(&server).await;
+    first
+        .ask("subscribe", json!({"resource": chat_uri()}))
+        .await
+        .unwrap();
+    let leave =
+        json!({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"resource": chat_uri()}});
+    first.raw.say(&leave.to_string()).await;
+    // What was said before is dealt with.
+    first.ask("listSessions", json!({})).await.unwrap();
+    last.dispatch(start("t1")).await;
+    first.until("session/turnComplete").await;
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_a_version_has_no_word_for_is_refused_as_it_was_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let (mut first, _last) = first_and_last(&server).await;
+    let strange = [
+        json!({"type": "session/activeClientToolsChanged", "session": SESSION, "tools": []}),
+        json!({"type": "bogus/x", "session": SESSION}),
+        json!({"type": "session/agentChanged", "session": SESSION}),
+        json!({"type": "session/modelChanged", "session": SESSION}),
+        json!({"type": "chat/titleChanged", "session": SESSION, "title": "x"}),
+    ];
+    for action in strange {
+        let number = first.dispatch(json!({"action": action})).await;
+        let kind = action["type"].as_str().unwrap();
+        let refused = first.until(kind).await;
+        assert!(refused["rejectionReason"].is_string(), "{refused}");
+        assert_eq!(refused["action"], action);
+        assert_eq!(refused["origin"]["clientSeq"], number);
+    }
+    let changes = json!({"resource": format!("{SESSION}/changeset/session")});
+    let refused = first.ask("subscribe", changes).await;
+    assert_eq!(refused.unwrap_err()["code"], -32008);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn who_was_not_active_and_leaves_hears_who_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let (mut first, mut last) = first_and_last(&server).await;
+    let active = json!({"type": "session/activeClientSet", "activeClient": {"clientId": "last", "tools": []}});
+    last.dispatch(json!({"channel": SESSION, "action": active}))
+        .await;
+    first.until("session/activeClientChanged").await;
+    let gone = json!({"type": "session/activeClientChanged", "session": SESSION});
+    let number = first.dispatch(json!({"action": gone})).await;
+    let heard = first.until("session/activeClientChanged").await;
+    assert_eq!(heard["origin"]["clientSeq"], number);
+    assert_eq!(heard["action"]["activeClient"]["clientId"], "last");
     server.stop().await.unwrap();
 }

@@ -126,10 +126,11 @@ async fn a_version_that_is_not_spoken_ends_the_connection() {
         .ask(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"channel":"ahp-root://","protocolVersions":["9.0.0"],"clientId":"a"}}"#)
         .await;
     assert_eq!(answer["error"]["code"], -32005);
-    assert_eq!(
-        answer["error"]["data"]["supportedVersions"],
-        json!(["^1.0.0"])
-    );
+    let spoken = answer["error"]["data"]["supportedVersions"]
+        .as_array()
+        .unwrap();
+    assert_eq!(spoken[0], "^1.0.0");
+    assert_eq!(spoken.len(), 12);
     assert!(raw.hear().await.is_none());
     server.stop().await.unwrap();
 }

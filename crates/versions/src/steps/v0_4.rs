@@ -130,7 +130,7 @@ impl step::Step for Step {
         match dispatch.kind() {
             "session/activeClientChanged" => clients::set_or_remove(at, &mut dispatch.action),
             "session/activeClientToolsChanged" => clients::set_tools(at, dispatch)?,
-            "session/modelChanged" | "session/agentChanged" => up::choose(at, dispatch),
+            "session/modelChanged" | "session/agentChanged" => up::choose(at, dispatch)?,
             "session/configChanged" | "root/configChanged" => {
                 let channel = Uri::from(dispatch.channel.as_str());
                 values::read_changes(at, &channel, &mut dispatch.action);

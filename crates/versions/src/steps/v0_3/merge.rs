@@ -60,7 +60,7 @@ pub(super) fn make_session(at: &Moment<'_>, address: &Uri, state: &mut Object) {
     let mut session = owner.and_then(|owner| look(at, &owner)).unwrap_or_default();
     let mut summary = take_object(&mut session, "summary").unwrap_or_default();
     // These are about the session as a whole.
-    remove(&mut summary, &["activity", "changes"]);
+    remove(&mut summary, &["activity", "changes", "model", "agent"]);
     remove(&mut session, &["chats", "defaultChat", "changesets"]);
     set(&mut summary, "resource", address.as_str());
     for field in [

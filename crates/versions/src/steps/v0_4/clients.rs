@@ -37,12 +37,23 @@ pub(super) fn fold(at: &Moment<'_>, session: &mut Object) {
 /// An active client that comes or goes, said as what this makes of the one
 /// that is shown.
 pub(super) fn reword(at: &Moment<'_>, before: &SessionState, action: &Action) -> Vec<Action> {
-    let Some(ChannelState::Session(after)) = at.after(action) else {
-        return Vec::new();
+    let after = at.after(action);
+    let after = match &after {
+        Some(ChannelState::Session(after)) => after,
+        // Nothing came of it.
+        _ => before,
     };
-    let (before, after) = (shown(at, before), shown(at, &after));
+    let (before, after) = (shown(at, before), shown(at, after));
+    // Who says of itself that it is gone, and was not there, has to hear who
+    // is: it takes its word for what happened.
+    let own = match action {
+        Action::Session(SessionAction::ActiveClientRemoved(removed)) => {
+            removed.client_id == *at.viewer.client()
+        }
+        _ => false,
+    };
     let action = match (before, after) {
-        (before, after) if before == after => return Vec::new(),
+        (before, after) if before == after && !own => return Vec::new(),
         (_, Some(client)) => SessionAction::ActiveClientSet(ActiveClientSet {
             active_client: client.clone(),
         }),
@@ -66,6 +77,7 @@ pub(super) fn changed(at: &Moment<'_>, envelope: &mut Envelope) {
     };
     let action = &mut envelope.action;
     if let (Some(before), Some(after)) = (before, after)
+        && before != after
         && differ_in_tools(before, after)
         && let Some(Json::Object(mut client)) = action.shift_remove("activeClient")
     {

@@ -36,7 +36,15 @@ impl Selection {
         let active = chat.active_turn.as_ref().map(|turn| &*turn.message);
         let last = chat.turns.last_item().map(|turn| &*turn.message);
         let message = draft.or(active).or(last);
-        message.map(Selection::of_message).unwrap_or_default()
+        let mut selection = message.map(Selection::of_message).unwrap_or_default();
+        // There is no way to say that none is chosen any more.
+        if selection.model.is_none() {
+            let chosen = chat.turns.iter().rev();
+            selection.model = chosen
+                .into_iter()
+                .find_map(|turn| turn.message.model.clone());
+        }
+        selection
     }
 
     /// That of a chat, as far as it is known.

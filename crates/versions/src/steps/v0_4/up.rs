@@ -10,6 +10,7 @@ use super::values;
 use crate::chain::Chain;
 use crate::document::Dispatch;
 use crate::edit::{object_mut, remove, set, text};
+use crate::step::Refused;
 use crate::uris::default_chat;
 use crate::world::Moment;
 
@@ -46,7 +47,19 @@ pub(super) fn create_chat(at: &Moment<'_>, params: &mut Object) -> Vec<Dispatch>
 }
 
 /// Takes up that another model or custom agent was chosen for a session.
-pub(super) fn choose(at: &Moment<'_>, dispatch: &mut Dispatch) {
+pub(super) fn choose(at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Refused> {
+    let (field, wanted) = match dispatch.kind() {
+        "session/modelChanged" => ("model", true),
+        _ => ("agent", false),
+    };
+    let given = dispatch.action.get(field);
+    let is_right = match given {
+        Some(given) => given.is_object() || !wanted && given.is_null(),
+        None => !wanted,
+    };
+    if !is_right {
+        return Err(Refused::Invalid(format!("`{field}` has to be an object")));
+    }
     let session = Uri::from(dispatch.channel.as_str());
     let chat = main_chat(at, &session).unwrap_or_else(|| default_chat(&session));
     let current = Selection::of_chat(at, &chat);
@@ -66,6 +79,7 @@ pub(super) fn choose(at: &Moment<'_>, dispatch: &mut Dispatch) {
     }
     dispatch.channel = chat.to_string();
     dispatch.action = draft_changed(draft);
+    Ok(())
 }
 
 /// A message goes to what is chosen for its chat, or else for its session. One
