@@ -13,7 +13,6 @@ use agenthost_protocol::session::{
     SessionLifecycle, SessionMetadata, SessionState, SessionSummary,
 };
 use agenthost_protocol::uri::{RootChannel, Uri};
-use agenthost_protocol::version::Release;
 use percent_encoding::percent_decode_str;
 
 use crate::agent::AgentCommand;
@@ -199,7 +198,7 @@ impl Host {
         };
         let limit = params.limit.and_then(|limit| usize::try_from(limit).ok());
         let peer = self.clients.connections.get(&connection);
-        let limit = match peer.is_some_and(|peer| peer.release <= Release::V0_5_0) {
+        let limit = match peer.is_some_and(|peer| !peer.release.capabilities().pages) {
             true => sorted.len(),
             false => limit.unwrap_or(PAGE).clamp(1, PAGE),
         };

@@ -128,10 +128,77 @@ impl Release {
         })
     }
 
+    /// What it has words for.
+    pub fn capabilities(self) -> ProtocolCapabilities {
+        ProtocolCapabilities {
+            channels: self >= Release::V0_2,
+            changesets: self >= Release::V0_2,
+            tool_servers: self >= Release::V0_3,
+            chats: self >= Release::V0_4,
+            annotations: self >= Release::V0_4,
+            several_active_clients: self >= Release::V0_5_0,
+            drafts: self >= Release::V0_5_0,
+            pages: self >= Release::V0_5_1,
+            reviews: self >= Release::V0_5_2,
+            tool_authentication: self >= Release::V0_6,
+            several_directories: self >= Release::V0_7,
+            enablement_by_scope: self >= Release::V0_8,
+            automations: self >= Release::V0_9,
+            turn_resume: self >= Release::V0_9,
+            canvases: self >= Release::V1_0,
+            background_work: self >= Release::V1_0,
+            moving_chats: self >= Release::V1_0,
+        }
+    }
+
     /// The release of a version that was agreed on, as it was written.
     pub fn named(version: &str) -> Option<Self> {
         Release::of(Version::parse(version)?)
     }
+}
+
+/// What a release can express. Whoever talks to a peer of an older one looks
+/// here before it uses something that the peer has no word for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a question of its own"
+)]
+pub struct ProtocolCapabilities {
+    /// Messages name the channel that they are about.
+    pub channels: bool,
+    /// Views of file changes.
+    pub changesets: bool,
+    /// Servers of tools, and their states.
+    pub tool_servers: bool,
+    /// Several conversations in a session.
+    pub chats: bool,
+    /// Annotations of files.
+    pub annotations: bool,
+    /// More than one client that brings tools.
+    pub several_active_clients: bool,
+    /// What somebody is typing.
+    pub drafts: bool,
+    /// Long lists and long chats come in pages.
+    pub pages: bool,
+    /// Which files were reviewed.
+    pub reviews: bool,
+    /// Tools that wait for a token.
+    pub tool_authentication: bool,
+    /// More than one working directory.
+    pub several_directories: bool,
+    /// Customizations that are on or off by scope.
+    pub enablement_by_scope: bool,
+    /// Automations and their runs.
+    pub automations: bool,
+    /// Failed turns that go on.
+    pub turn_resume: bool,
+    /// Canvases.
+    pub canvases: bool,
+    /// Work in the background of a chat.
+    pub background_work: bool,
+    /// Chats that go to another session.
+    pub moving_chats: bool,
 }
 
 impl fmt::Display for Release {

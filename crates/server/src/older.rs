@@ -133,11 +133,11 @@ impl Peer {
         self.viewer.release()
     }
 
-    /// Up to 0.3 a chat is its session; in 0.4 what is chosen for a chat is
-    /// chosen for its session. Either way who follows a session has to hear of
-    /// its chat.
+    /// Without chats, one is its session; without drafts, what is chosen for a
+    /// chat is chosen for its session. Either way who follows a session has to
+    /// hear of its chat.
     fn hears_chats(&self) -> bool {
-        self.release() <= Release::V0_4
+        !self.release().capabilities().drafts
     }
 
     fn remember(&mut self, number: Json, sent: Sent) {

@@ -118,7 +118,7 @@ pub(crate) const KEYS: &[Key] = &[
         "customizations",
         "read what customizes agents (rules, skills, plugins, …) and offer them tools",
     ),
-    key("plugins.path", "folder of a plugin"),
+    key("plugins.path", "folder of a plugin, may begin with `~/`"),
     key(
         "plugins.url",
         "git repository of a plugin, in place of `path`; `agenthost customizations fetch` gets it",

@@ -7,7 +7,7 @@ use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::rpc::{
     ClientNotification, ClientRequest, ErrorCode, HostNotification, HostRequest,
 };
-use agenthost_protocol::version::Version;
+use agenthost_protocol::version::{ProtocolCapabilities, Release, Version};
 use agenthost_protocol::wire::{Shape, Wire};
 use expect_test::expect;
 
@@ -317,4 +317,36 @@ fn versions_are_read_strictly() {
     }
     assert!(Version::new(0, 5, 2) < Version::new(0, 10, 0));
     assert_eq!(Version::CURRENT.to_string(), ahp_types::PROTOCOL_VERSION);
+}
+
+/// What a release can express, and when its actions came, is the same story.
+#[test]
+fn capabilities_agree_with_the_actions() {
+    type Capability = fn(ProtocolCapabilities) -> bool;
+    let pairs: [(&str, Capability); 13] = [
+        ("changeset/fileSet", |can| can.changesets),
+        ("session/mcpServerStateChanged", |can| can.tool_servers),
+        ("session/chatAdded", |can| can.chats),
+        ("annotations/set", |can| can.annotations),
+        ("session/activeClientSet", |can| can.several_active_clients),
+        ("chat/draftChanged", |can| can.drafts),
+        ("chat/turnsLoaded", |can| can.pages),
+        ("chat/toolCallAuthRequired", |can| can.tool_authentication),
+        ("session/workingDirectorySet", |can| can.several_directories),
+        ("automation/createRequested", |can| can.automations),
+        ("chat/turnResume", |can| can.turn_resume),
+        ("canvas/stateChanged", |can| can.canvases),
+        ("chat/backgroundWorkSet", |can| can.background_work),
+    ];
+    for (name, capability) in pairs {
+        let info = Action::table().find(|info| info.name == name).unwrap();
+        for release in Release::ALL {
+            let known = info.since <= release.version();
+            assert_eq!(
+                capability(release.capabilities()),
+                known,
+                "{name} in {release}"
+            );
+        }
+    }
 }

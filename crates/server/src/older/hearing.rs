@@ -94,7 +94,7 @@ impl Older {
                     }];
                 }
             },
-            (Some("fetchTurns"), Some(id)) if peer.release() <= Release::V0_5_0 => {
+            (Some("fetchTurns"), Some(id)) if !peer.release().capabilities().pages => {
                 match peer.read_turns(host, message) {
                     Ok(found) => {
                         let found = Answer::OfServer(Box::new(found));
@@ -399,7 +399,8 @@ impl Peer {
             };
             // A chat that only stands for its session is in the list with it,
             // and nothing that the client asked for.
-            if self.release() < Release::V0_4 && self.viewer.session_of(&channel).is_some() {
+            let chats = self.release().capabilities().chats;
+            if !chats && self.viewer.session_of(&channel).is_some() {
                 continue;
             }
             if let Some(chat) = self.follow(host, &channel) {

@@ -271,7 +271,7 @@ impl Peer {
             return Ok(Rc::clone(lines));
         }
         // Pieces of a stream have not changed since there are chats.
-        let lines = if happened.before.is_none() && self.release() >= Release::V0_4 {
+        let lines = if happened.before.is_none() && self.release().capabilities().chats {
             vec![Line {
                 channel: Some(channel.to_string()),
                 text: happened.current.clone(),
