@@ -173,8 +173,12 @@ impl Client {
         }
     }
 
+    /// The chat, but for what no action on it could say: how much it changed
+    /// is told by its session (SYN-2).
     fn text(&self) -> Json {
-        serde_json::to_value(self.chat.as_ref().unwrap()).unwrap()
+        let mut chat = serde_json::to_value(self.chat.as_ref().unwrap()).unwrap();
+        chat.as_object_mut().unwrap().remove("changes");
+        chat
     }
 }
 

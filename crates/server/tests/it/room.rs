@@ -121,8 +121,18 @@ impl Mirror {
     }
 
     pub(crate) fn json(&self) -> Value {
-        serde_json::to_value(&self.chat).unwrap()
+        followed(&self.chat)
     }
+}
+
+/// A chat, but for what no action on it could say: how much it changed is told
+/// by its session (SYN-2), and known to a snapshot that was made after that.
+pub(crate) fn followed(chat: &ChatState) -> Value {
+    let chat = ChatState {
+        changes: None,
+        ..chat.clone()
+    };
+    serde_json::to_value(chat).unwrap()
 }
 
 pub(crate) async fn create_session(client: &Client) {

@@ -12,7 +12,9 @@ use ahp_types::state::SnapshotState;
 use serde_json::{Value, json};
 
 use crate::raw::Raw;
-use crate::room::{Mirror, SESSION, chat_uri, config, create_session, dispatch, join, start_turn};
+use crate::room::{
+    Mirror, SESSION, chat_uri, config, create_session, dispatch, followed, join, start_turn,
+};
 
 /// A session with the agent, followed by an official client.
 struct Stage {
@@ -62,7 +64,7 @@ async fn start(directory: &Path, agent: &ScriptedAgent) -> Server {
 async fn snapshot(client: &Client, channel: &str) -> Value {
     let (result, _) = client.subscribe(channel.to_owned()).await.unwrap();
     match result.snapshot.unwrap().state {
-        SnapshotState::Chat(chat) => serde_json::to_value(&chat).unwrap(),
+        SnapshotState::Chat(chat) => followed(&chat),
         SnapshotState::Session(session) => serde_json::to_value(&session).unwrap(),
         other => panic!("{other:?}"),
     }
