@@ -7,13 +7,12 @@ use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json, Object};
 use agenthost_testkit::json::{diff, normalise};
-use agenthost_testkit::{Generator, Options};
 use agenthost_versions::{Chain, Dispatch, Envelope, Moment};
 use serde_json::json;
 
 use crate::findings::Findings;
 use crate::releases::{each_release, oracle, seeds};
-use crate::stage::{CLIENT, SESSION, Stage, at, envelope, viewer};
+use crate::stage::{CLIENT, SESSION, Stage, at, envelope, generator, viewer};
 
 /// How many hosts are made, unless `SEEDS` says otherwise.
 const SEEDS: u64 = 40;
@@ -34,12 +33,7 @@ fn round_trips(release: Release) {
     };
     for seed in 0..seeds(SEEDS) {
         speaker.seed = seed;
-        let options = Options {
-            optional: f64::from(u32::try_from(seed % 4).unwrap()) / 3.0,
-            unknown: 0.0,
-            ..Options::default()
-        };
-        let mut generator = Generator::new(seed, options);
+        let mut generator = generator(seed);
         let stage = Stage::generated(&mut generator);
         for info in Action::table().filter(|info| info.dispatcher == Dispatcher::Client) {
             let mut json = generator.action(info.name);

@@ -14,7 +14,7 @@ use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json, Shape, Wire};
-use agenthost_testkit::Generator;
+use agenthost_testkit::{Generator, Options};
 use agenthost_versions::{Moment, Scene, Viewer};
 use serde_json::json;
 
@@ -248,4 +248,14 @@ fn make_distinct(json: &mut Json, customizations: &mut BTreeSet<String>) {
         }
         _ => {}
     }
+}
+
+/// What makes up a host: from no optional field at all to every one of them.
+pub(crate) fn generator(seed: u64) -> Generator {
+    let options = Options {
+        optional: f64::from(u32::try_from(seed % 4).unwrap()) / 3.0,
+        unknown: 0.0,
+        ..Options::default()
+    };
+    Generator::new(seed, options)
 }

@@ -8,13 +8,13 @@ use agenthost_protocol::channel::{ChannelKind, ChannelState};
 use agenthost_protocol::rpc::{ClientRequest, HostNotification, HostRequest};
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json};
-use agenthost_testkit::{Generator, Options};
+use agenthost_testkit::Generator;
 use agenthost_versions::{Call, Chain, Moment};
 use serde_json::json;
 
 use crate::findings::Findings;
 use crate::releases::{each_release, oracle, seeds};
-use crate::stage::{Stage, at, envelope, viewer};
+use crate::stage::{Stage, at, envelope, generator, viewer};
 
 /// How many hosts are made, unless `SEEDS` says otherwise.
 const SEEDS: u64 = 24;
@@ -32,13 +32,7 @@ fn understood(release: Release) {
     };
     for seed in 0..seeds(SEEDS) {
         listener.seed = seed;
-        // From no optional field at all to every one of them.
-        let options = Options {
-            optional: f64::from(u32::try_from(seed % 4).unwrap()) / 3.0,
-            unknown: 0.0,
-            ..Options::default()
-        };
-        let mut generator = Generator::new(seed, options);
+        let mut generator = generator(seed);
         let stage = Stage::generated(&mut generator);
         listener.snapshots(&stage);
         listener.actions(&stage, &mut generator);
