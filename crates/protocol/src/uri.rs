@@ -1,5 +1,7 @@
 //! URIs and the two channels with a fixed address.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Serialize, Serializer};
 
 use crate::ids::text_types;
@@ -14,6 +16,13 @@ text_types! {
     /// An opaque text key: compared byte for byte as the peer wrote it, never
     /// taken apart to find an owner (SUB-10).
     Uri: TextKind::Uri;
+}
+
+/// The default chat of a session. Shipped clients compute the same address
+/// from that of the session, so it can't be anything else.
+pub fn default_chat(session: &Uri) -> Uri {
+    let name = URL_SAFE_NO_PAD.encode(session.as_str());
+    Uri::from(format!("ahp-chat://default/{name}"))
 }
 
 macro_rules! fixed_channels {

@@ -105,6 +105,7 @@ struct Layer {
 const PROTOCOL_TREE: &[&str] = &[
     "agenthost-protocol",
     "agenthost-protocol-derive",
+    "base64",
     "equivalent",
     "foldhash",
     "hashbrown",

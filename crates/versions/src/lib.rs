@@ -20,12 +20,10 @@ mod graph;
 mod history;
 mod step;
 mod steps;
-mod uris;
 mod world;
 
 pub use chain::{Chain, Lost};
 pub use document::{Call, Dispatch, Envelope};
 pub use history::turns;
 pub use step::Refused;
-pub use uris::default_chat;
 pub use world::{Moment, Scene, Viewer, World};

@@ -1,9 +1,9 @@
 //! 0.5.0 ↔ 0.4: the model and the custom agent that are chosen.
 
-use agenthost_protocol::uri::Uri;
+use agenthost_protocol::uri::{Uri, default_chat};
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json};
-use agenthost_versions::{Call, default_chat};
+use agenthost_versions::Call;
 use serde_json::json;
 
 use crate::worlds::{Client, chat_with};

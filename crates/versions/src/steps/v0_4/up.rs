@@ -1,6 +1,6 @@
 //! What a client of 0.4 chooses, as what is being typed in a chat.
 
-use agenthost_protocol::uri::Uri;
+use agenthost_protocol::uri::{Uri, default_chat};
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 use serde_json::json;
@@ -11,7 +11,6 @@ use crate::chain::Chain;
 use crate::document::Dispatch;
 use crate::edit::{object_mut, remove, set, text};
 use crate::step::Refused;
-use crate::uris::default_chat;
 use crate::world::Moment;
 
 /// Takes up what a new session is to have: its chat begins with a draft.
