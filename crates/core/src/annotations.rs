@@ -46,7 +46,7 @@ impl Host {
         let Some(before) = self.sessions.get(&session) else {
             return;
         };
-        let mut after = before.clone();
+        let mut after = (**before).clone();
         after.metadata.annotations = Some(counted);
         self.list(&session, after, out);
     }

@@ -84,12 +84,6 @@ impl Clients {
         self.connections.get(&connection)?.client.as_ref()
     }
 
-    /// Whether a connection speaks an older version than the host.
-    pub(crate) fn is_older(&self, connection: ConnectionId) -> bool {
-        let connection = self.connections.get(&connection);
-        connection.is_some_and(|connection| connection.release < Release::CURRENT)
-    }
-
     /// Whether another principal has the name already.
     pub(crate) fn is_taken(&self, id: &ClientId, by: &Principal) -> bool {
         self.clients

@@ -57,8 +57,7 @@ impl Host {
         let Held::Here(loaded) = &mut target.held else {
             return Outcome::NoOp;
         };
-        let mut subscribers = target.subscribers.keys();
-        let retold = subscribers.any(|connection| self.clients.is_older(*connection));
+        let retold = target.subscribers.values().any(|watcher| watcher.older);
         // Keeping it means that the reducer has to copy what it changes.
         let before = (retold && !action.can_absorb()).then(|| loaded.state.clone());
         let outcome = loaded.state.reduce(&action);
@@ -71,7 +70,15 @@ impl Host {
             connection: *connection,
             patience: subscription.patience,
         };
-        let mut to: Vec<_> = target.subscribers.iter().map(recipient).collect();
+        let (older, to): (Vec<_>, Vec<_>) = target
+            .subscribers
+            .iter()
+            .partition(|(_, watcher)| watcher.older);
+        let older: Vec<_> = older
+            .into_iter()
+            .map(|(connection, _)| *connection)
+            .collect();
+        let mut to: Vec<_> = to.into_iter().map(recipient).collect();
         let envelope = Arc::new(ActionEnvelope {
             channel: channel.clone(),
             action: Arc::new(action),
@@ -80,7 +87,7 @@ impl Host {
         });
         out.write(Write::Action(Arc::clone(&envelope)));
         if retold {
-            self.retell(&envelope, before, &mut to, out);
+            self.retell(&envelope, before, older, out);
         }
         if let Some(plain) = without_apps(&envelope) {
             to.retain(|recipient| {
@@ -105,19 +112,16 @@ impl Host {
         &self,
         envelope: &Arc<ActionEnvelope>,
         before: Option<ChannelState>,
-        to: &mut Vec<Recipient>,
+        to: Vec<ConnectionId>,
         out: &mut Effects,
     ) {
-        let is_older = |recipient: &mut Recipient| self.clients.is_older(recipient.connection);
-        let older: Vec<_> = to.extract_if(.., is_older).collect();
         let scene = match &before {
             Some(_) => self.scene([&envelope.channel]),
             None => Scene::default(),
         };
         let plain = without_apps(envelope).map(Arc::new);
-        let (all, rest): (Vec<_>, Vec<_>) = older
+        let (all, rest): (Vec<_>, Vec<_>) = to
             .into_iter()
-            .map(|recipient| recipient.connection)
             .partition(|connection| plain.is_none() || self.shows_apps(*connection));
         let groups = [(envelope, all), (plain.as_ref().unwrap_or(envelope), rest)];
         for (envelope, to) in groups {

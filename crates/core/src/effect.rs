@@ -80,7 +80,7 @@ pub enum Write {
         session: Uri,
     },
     /// What a list of sessions shows of a session.
-    Session(Box<SessionSummary>),
+    Session(Arc<SessionSummary>),
     /// A session is gone for good.
     SessionRemoved(Uri),
     /// What is remembered of a client.

@@ -1,6 +1,7 @@
 //! The host: all state, and the one function that changes it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatState;
@@ -91,7 +92,7 @@ pub struct Host {
     pub(crate) seq: ServerSeq,
     pub(crate) log_start: ServerSeq,
     pub(crate) channels: BTreeMap<Uri, Channel>,
-    pub(crate) sessions: BTreeMap<Uri, SessionSummary>,
+    pub(crate) sessions: BTreeMap<Uri, Arc<SessionSummary>>,
     /// Sessions whose agent was told to open since the host started.
     pub(crate) opened: BTreeSet<Uri>,
     pub(crate) clients: Clients,
@@ -141,6 +142,9 @@ pub(crate) struct Subscription {
     pub(crate) patience: Millis,
     /// Of a chat, how many of the oldest turns it has not been shown.
     pub(crate) hidden: usize,
+    /// Whether it speaks an older version than the host: asked for every
+    /// action.
+    pub(crate) older: bool,
 }
 
 /// Where the state of a channel is.
@@ -191,6 +195,7 @@ impl Host {
             host.hold(stored, Held::Stored);
         }
         for summary in remembered.sessions {
+            let summary = Arc::new(summary);
             host.sessions.insert(summary.resource.clone(), summary);
         }
         if let Some(root) = remembered.root {

@@ -179,12 +179,13 @@ impl Host {
         let listed = sessions::new_summary(env, &session, &state);
         self.create(&session, Some(&session), state.into(), out);
         self.create_annotations(&session, out);
-        self.sessions.insert(session.clone(), listed.clone());
-        out.write(Write::Session(Box::new(listed.clone())));
+        let listed = Arc::new(listed);
+        self.sessions.insert(session.clone(), Arc::clone(&listed));
+        out.write(Write::Session(Arc::clone(&listed)));
         self.leave_session(&party, &session, out);
         let added = SessionAddedParams {
             channel: RootChannel,
-            summary: listed,
+            summary: (*listed).clone(),
         };
         self.notify_root(HostNotification::SessionAdded(Box::new(added)), out);
         self.sync_session(&party.from, out);

@@ -375,8 +375,9 @@ impl Host {
         let Some(changes) = changes else {
             return;
         };
-        self.sessions.insert(session.clone(), after.clone());
-        out.write(Write::Session(Box::new(after)));
+        let listed = Arc::new(after);
+        self.sessions.insert(session.clone(), Arc::clone(&listed));
+        out.write(Write::Session(listed));
         let changed = SessionSummaryChangedParams {
             channel: RootChannel,
             session: session.clone(),

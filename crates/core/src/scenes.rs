@@ -39,7 +39,7 @@ impl Host {
                 if let Some(chat) = &summary.default_chat {
                     self.add_to(&mut scene, chat);
                 }
-                scene.listed.push(Arc::new(summary.clone()));
+                scene.listed.push(Arc::clone(summary));
             }
         }
         scene
@@ -67,7 +67,7 @@ impl Host {
     }
 
     /// What the list of sessions shows of a session.
-    pub fn listed(&self, session: &Uri) -> Option<&SessionSummary> {
+    pub fn listed(&self, session: &Uri) -> Option<&Arc<SessionSummary>> {
         self.sessions.get(session)
     }
 

@@ -1,5 +1,7 @@
 //! Sessions come and go, and are listed.
 
+use std::sync::Arc;
+
 use agenthost_protocol::chat::ChatState;
 use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::number::Millis;
@@ -91,12 +93,13 @@ impl Host {
         };
         self.create(&resource, Some(&session), chat.into(), out);
         self.create_annotations(&session, out);
-        self.sessions.insert(session.clone(), listed.clone());
-        out.write(Write::Session(Box::new(listed.clone())));
+        let listed = Arc::new(listed);
+        self.sessions.insert(session.clone(), Arc::clone(&listed));
+        out.write(Write::Session(Arc::clone(&listed)));
         out.answer(connection, id, Answer::Null);
         let added = SessionAddedParams {
             channel: RootChannel,
-            summary: listed,
+            summary: (*listed).clone(),
         };
         self.notify_root(HostNotification::SessionAdded(Box::new(added)), out);
         self.count_sessions(out);
@@ -134,16 +137,16 @@ impl Host {
         if self.opened.remove(session) {
             out.push(Effect::Agent {
                 session: session.clone(),
-                provider: gone.metadata.provider,
+                provider: gone.metadata.provider.clone(),
                 command: Box::new(AgentCommand::Close),
             });
         }
         self.end_changesets(session, out);
         self.forget_files(session, out);
-        for chat in gone.chats.into_iter().flatten() {
+        for chat in gone.chats.iter().flatten() {
             self.end_changesets(&chat.resource, out);
             let removed = SessionAction::ChatRemoved(ChatRemoved {
-                chat: chat.resource,
+                chat: chat.resource.clone(),
             });
             self.originate(session, removed, out);
         }
@@ -206,7 +209,10 @@ impl Host {
         let more = sorted.len() > start + limit;
         Ok(Answer::ListSessions(ListSessionsResult {
             next_cursor: page.last().filter(|_| more).map(|(key, _)| cursor(key)),
-            items: page.iter().map(|(_, summary)| (*summary).clone()).collect(),
+            items: page
+                .iter()
+                .map(|(_, summary)| (***summary).clone())
+                .collect(),
         }))
     }
 }

@@ -84,10 +84,11 @@ impl Host {
 
     /// How much a session changed, in lists (CHS-17).
     fn total_session(&mut self, session: &Uri, total: Option<ChangesSummary>, out: &mut Effects) {
-        let Some(mut listed) = self.sessions.get(session).cloned() else {
+        let Some(listed) = self.sessions.get(session) else {
             return;
         };
         if total.is_some() && listed.changes != total {
+            let mut listed = (**listed).clone();
             listed.changes = total;
             self.list(session, listed, out);
         }

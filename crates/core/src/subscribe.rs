@@ -10,6 +10,7 @@ use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::connection::{SubscribeParams, SubscribeResult};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
+use agenthost_protocol::version::Release;
 
 use crate::changesets::view;
 use crate::effect::{Answer, Effects};
@@ -99,9 +100,11 @@ impl Host {
             )));
         }
         subscriber.subscriptions.insert(channel.clone());
-        target
-            .subscribers
-            .insert(connection, Subscription::default());
+        let subscription = Subscription {
+            older: subscriber.release < Release::CURRENT,
+            ..Subscription::default()
+        };
+        target.subscribers.insert(connection, subscription);
         Ok(())
     }
 

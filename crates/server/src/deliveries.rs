@@ -10,8 +10,8 @@ use agenthost_protocol::rpc::encode::EncodeError;
 use axum::extract::ws::Utf8Bytes;
 use tokio::time::Instant;
 
-use crate::delivery::{Delivery, SendError};
-use crate::outbox::{Closing, Outbox, Outgoing};
+use crate::delivery::Delivery;
+use crate::outbox::{Closing, Outbox, Outgoing, Overflow};
 
 /// The ways to all connections.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub(crate) struct Deliveries {
     all: BTreeMap<ConnectionId, Delivery>,
     /// Connections for which something is held back, by when it has to go.
     held: BTreeSet<(Instant, ConnectionId)>,
+    /// Connections for which something is ready to be handed over.
+    ready: Vec<ConnectionId>,
     /// How long everyone waits for one that lags behind.
     patience: Duration,
 }
@@ -28,6 +30,7 @@ impl Deliveries {
         Deliveries {
             all: BTreeMap::new(),
             held: BTreeSet::new(),
+            ready: Vec::new(),
             patience,
         }
     }
@@ -81,10 +84,13 @@ impl Deliveries {
 
     /// Waits until something that is held back has to go; forever, if nothing
     /// is.
-    pub(crate) async fn due(&self) {
-        match self.held.first() {
-            Some((due, _)) => tokio::time::sleep_until(*due).await,
-            None => std::future::pending().await,
+    pub(crate) fn due(&self) -> impl Future<Output = ()> + use<> {
+        let first = self.held.first().map(|(due, _)| *due);
+        async move {
+            match first {
+                Some(due) => tokio::time::sleep_until(due).await,
+                None => std::future::pending().await,
+            }
         }
     }
 
@@ -97,6 +103,7 @@ impl Deliveries {
             self.held.pop_first();
             self.deliver(connection, Delivery::flush)?;
         }
+        self.hand_over();
         Ok(())
     }
 
@@ -105,19 +112,31 @@ impl Deliveries {
         for connection in self.all.keys().copied().collect::<Vec<_>>() {
             self.send(connection, Outgoing::Close(Closing::Stopping))?;
         }
+        self.hand_over();
         Ok(())
     }
 
-    /// A connection that is full is closed by its own end, which also tells
-    /// the host. Until then it gets nothing more.
+    /// Gives each connection what was sent to it. One that is full is closed by
+    /// its own end, which also tells the host. Until then it gets nothing more.
+    pub(crate) fn hand_over(&mut self) {
+        for connection in std::mem::take(&mut self.ready) {
+            let delivery = self.all.get_mut(&connection);
+            if let Some(Err(Overflow)) = delivery.map(Delivery::hand_over) {
+                tracing::info!(connection = connection.0, "a client could not keep up");
+                self.remove(connection);
+            }
+        }
+    }
+
     fn deliver(
         &mut self,
         connection: ConnectionId,
-        how: impl FnOnce(&mut Delivery) -> Result<(), SendError>,
+        how: impl FnOnce(&mut Delivery) -> Result<(), EncodeError>,
     ) -> Result<(), EncodeError> {
         let Some(delivery) = self.all.get_mut(&connection) else {
             return Ok(());
         };
+        let was_ready = delivery.is_ready();
         let before = delivery.due();
         let sent = how(delivery);
         let after = delivery.due();
@@ -127,14 +146,9 @@ impl Deliveries {
             }
             self.held.extend(after.map(|due| (due, connection)));
         }
-        match sent {
-            Ok(()) => Ok(()),
-            Err(SendError::Overflow) => {
-                tracing::info!(connection = connection.0, "a client could not keep up");
-                self.remove(connection);
-                Ok(())
-            }
-            Err(SendError::Encode(error)) => Err(error),
+        if delivery.is_ready() && !was_ready {
+            self.ready.push(connection);
         }
+        sent
     }
 }

@@ -31,6 +31,8 @@ const FEW: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Delivery {
     outbox: Outbox,
+    /// What goes with the next [`Delivery::hand_over`].
+    ready: Vec<Outgoing>,
     held: Option<Held>,
     crowded: Option<Crowded>,
 }
@@ -56,32 +58,35 @@ struct Held {
     due: Instant,
 }
 
-/// Why something could not be sent.
-#[derive(Debug)]
-pub(crate) enum SendError {
-    Overflow,
-    Encode(EncodeError),
-}
-
-impl From<Overflow> for SendError {
-    fn from(_: Overflow) -> Self {
-        SendError::Overflow
-    }
-}
-
 impl Delivery {
     pub(crate) fn new(outbox: Outbox) -> Self {
         Delivery {
             outbox,
+            ready: Vec::new(),
             held: None,
             crowded: None,
         }
     }
 
     /// Sends something, after all that came before it.
-    pub(crate) fn send(&mut self, outgoing: Outgoing) -> Result<(), SendError> {
+    pub(crate) fn send(&mut self, outgoing: Outgoing) -> Result<(), EncodeError> {
         self.flush()?;
-        Ok(self.outbox.push(outgoing)?)
+        self.ready.push(outgoing);
+        Ok(())
+    }
+
+    /// Whether there is something to hand over.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Gives all that was sent to the connection. It is woken once for all of
+    /// it: waking costs more than anything else that is done for a message.
+    pub(crate) fn hand_over(&mut self) -> Result<(), Overflow> {
+        for outgoing in self.ready.drain(..) {
+            self.outbox.push(outgoing)?;
+        }
+        Ok(())
     }
 
     /// Sends an action, perhaps a little later and as one with its neighbours.
@@ -91,7 +96,7 @@ impl Delivery {
         text: &Utf8Bytes,
         patience: Millis,
         now: Instant,
-    ) -> Result<(), SendError> {
+    ) -> Result<(), EncodeError> {
         // An action of a client is its echo, and stays what it is (SUB-13).
         let mergeable = patience.0 > 0 && envelope.origin.is_none();
         if !mergeable || !envelope.action.can_absorb() || text.len() > LARGE {
@@ -151,17 +156,17 @@ impl Delivery {
     }
 
     /// Sends what is held back.
-    pub(crate) fn flush(&mut self) -> Result<(), SendError> {
+    pub(crate) fn flush(&mut self) -> Result<(), EncodeError> {
         let Some(held) = self.held.take() else {
             return Ok(());
         };
         let text = if held.merged {
-            let encoded = encode::notification("action", &*held.envelope);
-            encoded.map_err(SendError::Encode)?.into()
+            encode::notification("action", &*held.envelope)?.into()
         } else {
             held.text
         };
-        Ok(self.outbox.push(Outgoing::Text(text))?)
+        self.ready.push(Outgoing::Text(text));
+        Ok(())
     }
 }
 
@@ -202,7 +207,9 @@ mod tests {
         (Arc::new(envelope), text.into())
     }
 
-    async fn sent(outlet: &mut Outlet) -> Vec<(u64, String)> {
+    /// What the connection gets once all is handed over.
+    async fn sent(delivery: &mut Delivery, outlet: &mut Outlet) -> Vec<(u64, String)> {
+        delivery.hand_over().unwrap();
         let mut sent = Vec::new();
         while let Ok(Some(outgoing)) =
             tokio::time::timeout(Duration::from_millis(1), outlet.next()).await
@@ -235,11 +242,14 @@ mod tests {
         for seq in 1..=3 {
             publish(&mut delivery, &delta(seq, "ahp-chat:/1", "a"));
         }
-        assert_eq!(sent(&mut outlet).await, []);
+        assert_eq!(sent(&mut delivery, &mut outlet).await, []);
         // By the first of them, and within what the client allows.
         assert_eq!(delivery.due(), Some(start + Duration::from_millis(30)));
         delivery.flush().unwrap();
-        assert_eq!(sent(&mut outlet).await, [(3, "aaa".to_owned())]);
+        assert_eq!(
+            sent(&mut delivery, &mut outlet).await,
+            [(3, "aaa".to_owned())]
+        );
         assert_eq!(delivery.due(), None);
     }
 
@@ -264,7 +274,7 @@ mod tests {
         publish(&mut delivery, &delta(6, "ahp-chat:/1", "f"));
         let answer = Outgoing::Close(crate::outbox::Closing::Done);
         delivery.send(answer).unwrap();
-        let sent = sent(&mut outlet).await;
+        let sent = sent(&mut delivery, &mut outlet).await;
         let sent: Vec<_> = sent
             .iter()
             .map(|(seq, text)| (*seq, text.as_str()))
@@ -291,7 +301,7 @@ mod tests {
         for seq in 1..=10 {
             publish(&mut delivery, &delta(seq, "ahp-chat:/1", &piece));
         }
-        let sent = sent(&mut outlet).await;
+        let sent = sent(&mut delivery, &mut outlet).await;
         assert_eq!(sent.len(), 1);
         assert_eq!(sent[0].0, 7);
     }
@@ -305,6 +315,7 @@ mod tests {
         assert_eq!(delivery.pause(Instant::now(), PATIENCE), None);
         for _ in 0..18 {
             delivery.send(text(50)).unwrap();
+            delivery.hand_over().unwrap();
         }
         let start = Instant::now();
         assert_eq!(delivery.pause(start, PATIENCE), Some(start + STALLED));
@@ -314,11 +325,13 @@ mod tests {
         while Instant::now() < start + PATIENCE {
             outlet.next().await.unwrap();
             delivery.send(text(50)).unwrap();
+            delivery.hand_over().unwrap();
             assert!(delivery.pause(Instant::now(), PATIENCE).is_some());
             tokio::time::advance(STALLED / 2).await;
         }
         outlet.next().await.unwrap();
         delivery.send(text(50)).unwrap();
+        delivery.hand_over().unwrap();
         assert_eq!(delivery.pause(Instant::now(), PATIENCE), None);
         for _ in 0..10 {
             outlet.next().await.unwrap();
@@ -326,6 +339,7 @@ mod tests {
         assert_eq!(delivery.pause(Instant::now(), PATIENCE), None);
         for _ in 0..10 {
             delivery.send(text(50)).unwrap();
+            delivery.hand_over().unwrap();
         }
         assert!(delivery.pause(Instant::now(), PATIENCE).is_some());
     }

@@ -221,6 +221,7 @@ impl Driver {
         for (connection, why) in leaving {
             self.deliveries.send(connection, Outgoing::Close(why))?;
         }
+        self.deliveries.hand_over();
         Ok(())
     }
 

@@ -10,6 +10,7 @@ mod greeting;
 mod hearing;
 mod replay;
 mod telling;
+mod words;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,7 +28,8 @@ use agenthost_versions::{Chain, Dispatch, Viewer};
 pub(crate) use answers::OlderAnswer;
 pub(crate) use hearing::{Heard, named};
 pub(crate) use replay::Past;
-pub(crate) use telling::{Happened, TellError, Told};
+pub(crate) use telling::{Happened, TellError};
+pub(crate) use words::{Told, Words};
 pub(crate) use world::scene;
 
 /// Most of what a client was sent, or sent itself, that is remembered until

@@ -21,9 +21,9 @@ use crate::wire::{DecodeError, Node, Shape, Wire};
 pub struct ResponseParts {
     parts: List<ResponsePart>,
     /// The first part of each name.
-    by_key: Arc<BTreeMap<Arc<str>, usize>>,
+    by_key: Names,
     /// The first tool call of each name.
-    calls: Arc<BTreeMap<Arc<str>, usize>>,
+    calls: Names,
     /// The parts that wait for the user, in order.
     waiting: BTreeSet<usize>,
     /// The open input requests of each name, in order.
@@ -33,6 +33,31 @@ pub struct ResponseParts {
     last_is_named: bool,
 }
 
+/// So many names are copied with a state that somebody else holds on to.
+const RECENT: usize = 32;
+
+/// Where names stand. Whoever keeps what was before an action makes the reducer
+/// copy this, so most of it is shared.
+#[derive(Debug, Clone, Default)]
+struct Names {
+    settled: Arc<BTreeMap<Arc<str>, usize>>,
+    recent: BTreeMap<Arc<str>, usize>,
+}
+
+impl Names {
+    fn get(&self, name: &str) -> Option<usize> {
+        let recent = self.recent.get(name);
+        recent.or_else(|| self.settled.get(name)).copied()
+    }
+
+    fn insert(&mut self, name: Arc<str>, index: usize) {
+        if self.recent.len() >= RECENT {
+            Arc::make_mut(&mut self.settled).append(&mut self.recent);
+        }
+        self.recent.insert(name, index);
+    }
+}
+
 impl ResponseParts {
     /// Adds a part at the end.
     pub(crate) fn push(&mut self, part: impl Into<Arc<ResponsePart>>) {
@@ -40,16 +65,16 @@ impl ResponseParts {
         let index = self.parts.len();
         self.last_is_named = false;
         if let Some(key) = part.key()
-            && !self.by_key.contains_key(key)
+            && self.by_key.get(key).is_none()
         {
-            Arc::make_mut(&mut self.by_key).insert(key.into(), index);
+            self.by_key.insert(key.into(), index);
             self.last_is_named = true;
         }
         if let ResponsePart::ToolCall(_) = &*part
             && let Some(key) = part.key()
-            && !self.calls.contains_key(key)
+            && self.calls.get(key).is_none()
         {
-            Arc::make_mut(&mut self.calls).insert(key.into(), index);
+            self.calls.insert(key.into(), index);
         }
         if part.awaits_user() {
             self.wait(index, input_name(&part));
@@ -62,12 +87,12 @@ impl ResponseParts {
         if self.last_is_named && self.parts.last_item().and_then(ResponsePart::key) == Some(key) {
             return Some(self.parts.len() - 1);
         }
-        self.by_key.get(key).copied()
+        self.by_key.get(key)
     }
 
     /// Where the tool call of a name stands.
     pub fn position_of_call(&self, key: &str) -> Option<usize> {
-        self.calls.get(key).copied()
+        self.calls.get(key)
     }
 
     /// The tool call of a name.

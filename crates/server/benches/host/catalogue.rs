@@ -1,6 +1,7 @@
 //! A host that remembers ten thousand sessions.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agenthost_core::Write;
@@ -99,7 +100,7 @@ fn prepare(directory: &Path, sessions: usize) {
         let writes = [
             created(&session, &state),
             created(&chat, &empty),
-            Write::Session(Box::new(summary)),
+            Write::Session(Arc::new(summary)),
         ];
         store.append(&writes, Millis(0)).unwrap();
     }

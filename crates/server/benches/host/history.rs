@@ -1,6 +1,7 @@
 //! A short chat and a long one.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use agenthost_core::Write;
@@ -130,7 +131,7 @@ fn prepare(directory: &Path, turns: usize) {
     let writes = [
         created(SESSION.to_owned(), &session),
         created(chat(), &state),
-        Write::Session(Box::new(summary)),
+        Write::Session(Arc::new(summary)),
     ];
     let mut store = Store::open(directory, Durability::Process).unwrap();
     store.append(&writes, Millis(0)).unwrap();

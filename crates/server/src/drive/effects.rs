@@ -85,16 +85,16 @@ impl Driver {
                 connection,
                 rejection,
             } if self.older.has(connection) => {
-                let texts = self.older.rejection(&self.host, connection, &rejection);
-                self.tell(connection, texts)?;
+                let words = self.older.rejection(&self.host, connection, &rejection);
+                self.tell(connection, words)?;
             }
             Effect::Ask {
                 connection,
                 id,
                 request,
             } if self.older.has(connection) => {
-                let text = self.older.request(&self.host, connection, &id, &request);
-                self.tell(connection, text.map(|text| text.into_iter().collect()))?;
+                let words = self.older.request(&self.host, connection, &id, &request);
+                self.tell(connection, words)?;
             }
             Effect::Show {
                 connection,

@@ -5,10 +5,9 @@ use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::rpc::{HostNotification, RequestId, RpcError};
 use agenthost_store::StoreError;
-use axum::extract::ws::Utf8Bytes;
 
 use super::Driver;
-use crate::older::{self, Happened, TellError, Told};
+use crate::older::{self, Happened, TellError, Told, Words};
 use crate::outbox::{Closing, Outgoing};
 
 impl Driver {
@@ -57,18 +56,21 @@ impl Driver {
         scene: Scene,
         to: &[ConnectionId],
     ) -> Result<(), StoreError> {
-        let current = self.action_text(envelope)?;
+        let current = match before {
+            Some(_) => None,
+            None => Some(self.action_text(envelope)?),
+        };
         let scene = older::scene(scene);
         let happened = Happened {
             envelope,
             before,
             scene: &scene,
-            current: &current,
+            current: current.as_ref(),
         };
         let mut told = Told::default();
         for connection in to {
-            let texts = self.older.action(*connection, &happened, &mut told);
-            self.tell(*connection, texts)?;
+            let words = self.older.action(*connection, &happened, &mut told);
+            self.tell(*connection, words)?;
         }
         Ok(())
     }
@@ -80,11 +82,12 @@ impl Driver {
         to: &mut Vec<ConnectionId>,
     ) -> Result<(), StoreError> {
         let older: Vec<_> = to.extract_if(.., |one| self.older.has(*one)).collect();
+        let mut told = Told::default();
         for connection in older {
-            let texts = self
+            let words = self
                 .older
-                .notification(&self.host, connection, notification);
-            self.tell(connection, texts)?;
+                .notification(&self.host, connection, notification, &mut told);
+            self.tell(connection, words)?;
         }
         Ok(())
     }
@@ -94,12 +97,13 @@ impl Driver {
     pub(super) fn tell(
         &mut self,
         connection: ConnectionId,
-        texts: Result<Vec<Utf8Bytes>, TellError>,
+        words: Result<Words, TellError>,
     ) -> Result<(), StoreError> {
-        match texts {
-            Ok(texts) => {
-                for text in texts {
-                    self.deliveries.send(connection, Outgoing::Text(text))?;
+        match words {
+            Ok(words) => {
+                for text in words.texts() {
+                    let text = Outgoing::Text(text.clone());
+                    self.deliveries.send(connection, text)?;
                 }
             }
             Err(error) => {

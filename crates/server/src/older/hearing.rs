@@ -7,7 +7,7 @@ use agenthost_protocol::rpc::{ErrorCode, RequestId, RpcError};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Document, Json, Limits, Object};
-use agenthost_versions::{Call, Dispatch, Moment, Refused, turns};
+use agenthost_versions::{Call, Dispatch, Refused, turns};
 
 use super::world::Live;
 use super::{OPEN, Older, Open, Peer, Sent, greeting};
@@ -212,11 +212,7 @@ impl Peer {
         let method = id.and_then(|id| self.asked.remove(&id));
         if let (Some(method), Some(result)) = (method, message.get_mut("result")) {
             let world = Live(host);
-            let at = Moment {
-                viewer: &self.viewer,
-                world: &world,
-                before: None,
-            };
+            let at = self.at(&world);
             self.chain.response(&at, method, result);
         }
         message
@@ -237,11 +233,7 @@ impl Peer {
                 action: action.clone(),
             };
             let world = Live(host);
-            let at = Moment {
-                viewer: &self.viewer,
-                world: &world,
-                before: None,
-            };
+            let at = self.at(&world);
             let sent = Sent {
                 channel,
                 action: action.clone(),
@@ -274,11 +266,7 @@ impl Peer {
             params: params.clone(),
         };
         let world = Live(host);
-        let at = Moment {
-            viewer: &self.viewer,
-            world: &world,
-            before: None,
-        };
+        let at = self.at(&world);
         self.chain.params(&at, &mut call)?;
         for field in ["before", "limit"] {
             let given = params.get(field).cloned();
@@ -304,11 +292,7 @@ impl Peer {
             params,
         };
         let world = Live(host);
-        let at = Moment {
-            viewer: &self.viewer,
-            world: &world,
-            before: None,
-        };
+        let at = self.at(&world);
         let after = self.chain.params(&at, &mut call)?;
         if let Some(id) = &id {
             if self.open.len() >= OPEN {

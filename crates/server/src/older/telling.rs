@@ -10,7 +10,7 @@ use agenthost_protocol::rpc::encode::{self, EncodeError};
 use agenthost_protocol::rpc::{
     ClientNotification, HostNotification, HostRequest, RequestId, RpcError,
 };
-use agenthost_protocol::uri::Uri;
+use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json, Object};
 use agenthost_versions::{Call, Dispatch, Envelope, Lost, Moment, Scene};
@@ -18,6 +18,7 @@ use axum::extract::ws::Utf8Bytes;
 use serde::Serialize;
 
 use super::hearing::UNASKED;
+use super::words::{Line, Told, Words};
 use super::world::{Live, scene};
 use super::{OPEN, Older, OlderAnswer, Peer};
 
@@ -30,34 +31,13 @@ pub(crate) enum TellError {
     Encode(#[from] EncodeError),
 }
 
-/// What is told of one thing, made once for all whom it is the same for.
-#[derive(Default)]
-pub(crate) struct Told(Vec<(Audience, Rc<Vec<Line>>)>);
-
-/// Those to whom the same is told.
-#[derive(PartialEq, Eq)]
-struct Audience {
-    release: Release,
-    /// What they see the channel as.
-    chat: Option<Uri>,
-    session: Option<Uri>,
-}
-
-/// A message on a channel.
-struct Line {
-    channel: Option<String>,
-    text: Utf8Bytes,
-    /// Whether it says who did it.
-    credited: bool,
-}
-
 /// An action, and what there was around it.
 pub(crate) struct Happened<'a> {
     pub(crate) envelope: &'a ActionEnvelope,
     pub(crate) before: Option<&'a ChannelState>,
     pub(crate) scene: &'a Scene,
-    /// As the host's own version says it.
-    pub(crate) current: &'a Utf8Bytes,
+    /// As the host's own version says it, for a piece of a stream.
+    pub(crate) current: Option<&'a Utf8Bytes>,
 }
 
 impl Older {
@@ -135,23 +115,19 @@ impl Older {
         connection: ConnectionId,
         happened: &Happened<'_>,
         told: &mut Told,
-    ) -> Result<Vec<Utf8Bytes>, TellError> {
+    ) -> Result<Words, TellError> {
         let Some(peer) = self.peers.get_mut(&connection) else {
-            return Ok(Vec::new());
+            return Ok(Words::from_iter([]));
         };
         let lines = peer.lines(happened, told)?;
-        let mut texts: Vec<_> = lines
-            .iter()
-            .filter(|line| peer.wants(line))
-            .map(|line| line.text.clone())
-            .collect();
+        let mut words = Words::from(peer.wanted(lines));
         if let Some(origin) = &happened.envelope.origin
             && *peer.viewer.client() == origin.client_id
         {
             // It waits for its own, even if that changed nothing it can see.
             let number = serde_json::to_value(origin.client_seq).map_err(Lost::from)?;
             let sent = peer.recall(&number);
-            let credited = lines.iter().any(|line| line.credited && peer.wants(line));
+            let credited = words.lines.iter().any(|line| line.credited);
             if let Some(sent) = sent.filter(|_| !credited) {
                 let echo = Envelope {
                     channel: sent.channel,
@@ -160,11 +136,12 @@ impl Older {
                     origin: Some(serde_json::to_value(origin).map_err(Lost::from)?),
                     rejection: None,
                 };
-                texts.insert(0, action_text(echo)?);
+                words.echo = Some(action_text(echo)?);
             }
+            // That it is this client's own says nothing about what comes next.
+            peer.viewer.is_personal();
         }
-        peer.viewer.is_personal();
-        Ok(texts)
+        Ok(words)
     }
 
     /// That an action was refused, as the client sent it.
@@ -173,9 +150,9 @@ impl Older {
         host: &Host,
         connection: ConnectionId,
         rejection: &Rejection,
-    ) -> Result<Vec<Utf8Bytes>, TellError> {
+    ) -> Result<Words, TellError> {
         let Some(peer) = self.peers.get_mut(&connection) else {
-            return Ok(Vec::new());
+            return Ok(Words::from_iter([]));
         };
         let number = serde_json::to_value(rejection.origin.client_seq).map_err(Lost::from)?;
         let envelopes = match peer.recall(&number) {
@@ -200,21 +177,32 @@ impl Older {
         host: &Host,
         connection: ConnectionId,
         notification: &HostNotification,
-    ) -> Result<Vec<Utf8Bytes>, TellError> {
+        told: &mut Told,
+    ) -> Result<Words, TellError> {
         let Some(peer) = self.peers.get(&connection) else {
-            return Ok(Vec::new());
+            return Ok(Words::from_iter([]));
         };
-        let world = Live(host);
-        let call = Call {
-            method: notification.method().to_owned(),
-            params: object(notification)?,
+        let channel = about(notification);
+        let lines = match told.to(peer, &channel) {
+            Some(lines) => lines,
+            None => {
+                let world = Live(host);
+                let call = Call {
+                    method: notification.method().to_owned(),
+                    params: object(notification)?,
+                };
+                let calls = peer.chain.notification(&peer.at(&world), call);
+                let lines = calls.into_iter().map(|call| {
+                    Ok(Line {
+                        channel: None,
+                        text: encode::notification(&call.method, &call.params)?.into(),
+                        credited: false,
+                    })
+                });
+                told.share(peer, &channel, lines.collect::<Result<_, TellError>>()?)
+            }
         };
-        let calls = peer.chain.notification(&peer.at(&world), call);
-        let texts = calls.into_iter().map(|call| {
-            let text = encode::notification(&call.method, &call.params)?;
-            Ok(text.into())
-        });
-        texts.collect()
+        Ok(lines.into())
     }
 
     /// A request of the host, for one of them.
@@ -224,9 +212,9 @@ impl Older {
         connection: ConnectionId,
         id: &RequestId,
         request: &HostRequest,
-    ) -> Result<Option<Utf8Bytes>, TellError> {
+    ) -> Result<Words, TellError> {
         let Some(peer) = self.peers.get_mut(&connection) else {
-            return Ok(None);
+            return Ok(Words::from_iter([]));
         };
         let method = request.method();
         let mut call = Call {
@@ -239,9 +227,8 @@ impl Older {
             peer.asked.pop_first();
         }
         peer.asked.insert(id.clone(), method);
-        Ok(Some(
-            encode::request(id, &call.method, &call.params)?.into(),
-        ))
+        let text = encode::request(id, &call.method, &call.params)?;
+        Ok(Words::from_iter([text.into()]))
     }
 }
 
@@ -254,27 +241,32 @@ impl Peer {
         }
     }
 
-    /// Whether a message is for the client, or it only has to be known of.
-    fn wants(&self, line: &Line) -> bool {
-        let known = |channel: &String| self.follows.contains(&Uri::from(channel.as_str()));
-        self.release() != Release::V0_4 || line.channel.as_ref().is_none_or(known)
+    /// What of some messages is for the client. Of a channel that it did not
+    /// ask for it only has to be known what happens.
+    fn wanted(&self, lines: Rc<Vec<Line>>) -> Rc<Vec<Line>> {
+        if self.release() != Release::V0_4 {
+            return lines;
+        }
+        let follows = |channel: &Uri| self.follows.contains(channel);
+        let wants = |line: &&Line| line.channel.as_ref().is_none_or(follows);
+        if lines.iter().all(|line| wants(&line)) {
+            return lines;
+        }
+        Rc::new(lines.iter().filter(wants).cloned().collect())
     }
 
     fn lines(&self, happened: &Happened<'_>, told: &mut Told) -> Result<Rc<Vec<Line>>, TellError> {
         let channel = &happened.envelope.channel;
-        let audience = Audience {
-            release: self.release(),
-            chat: self.viewer.chat_of(channel).cloned(),
-            session: self.viewer.session_of(channel).cloned(),
-        };
-        if let Some((_, lines)) = told.0.iter().find(|(known, _)| *known == audience) {
-            return Ok(Rc::clone(lines));
+        if let Some(lines) = told.to(self, channel) {
+            return Ok(lines);
         }
         // Pieces of a stream have not changed since there are chats.
-        let lines = if happened.before.is_none() && self.release().capabilities().chats {
+        let current = happened.current;
+        let current = current.filter(|_| self.release().capabilities().chats);
+        let lines = if let Some(current) = current {
             vec![Line {
-                channel: Some(channel.to_string()),
-                text: happened.current.clone(),
+                channel: Some(channel.clone()),
+                text: current.clone(),
                 credited: happened.envelope.origin.is_some(),
             }]
         } else {
@@ -286,18 +278,29 @@ impl Peer {
             let envelopes = self.chain.action(&at, happened.envelope)?;
             let lines = envelopes.into_iter().map(|envelope| {
                 Ok(Line {
-                    channel: envelope.channel.clone(),
+                    channel: envelope.channel.as_deref().map(Uri::from),
                     credited: envelope.origin.is_some(),
                     text: action_text(envelope)?,
                 })
             });
             lines.collect::<Result<_, TellError>>()?
         };
-        let lines = Rc::new(lines);
-        if !self.viewer.is_personal() {
-            told.0.push((audience, Rc::clone(&lines)));
-        }
-        Ok(lines)
+        Ok(told.share(self, channel, lines))
+    }
+}
+
+/// The session that a notification is about; else the host itself.
+fn about(notification: &HostNotification) -> Uri {
+    match notification {
+        HostNotification::SessionAdded(added) => added.summary.resource.clone(),
+        HostNotification::SessionRemoved(removed) => removed.session.clone(),
+        HostNotification::SessionSummaryChanged(changed) => changed.session.clone(),
+        HostNotification::Action(_)
+        | HostNotification::Progress(_)
+        | HostNotification::AuthRequired(_)
+        | HostNotification::OtlpExportLogs(_)
+        | HostNotification::OtlpExportTraces(_)
+        | HostNotification::OtlpExportMetrics(_) => RootChannel.into(),
     }
 }
 

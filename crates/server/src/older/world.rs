@@ -17,7 +17,7 @@ impl World for Live<'_> {
     }
 
     fn listed(&self, session: &Uri) -> Option<Arc<SessionSummary>> {
-        self.0.listed(session).cloned().map(Arc::new)
+        self.0.listed(session).cloned()
     }
 
     fn session_of(&self, channel: &Uri) -> Option<Uri> {
