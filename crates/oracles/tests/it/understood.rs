@@ -2,8 +2,10 @@
 //! crate: read without an error, with nothing unknown in it, and nothing of
 //! it left over.
 
+use std::collections::BTreeSet;
+
 use agenthost_oracles::Oracle;
-use agenthost_protocol::action::Action;
+use agenthost_protocol::action::{Action, ActionInfo};
 use agenthost_protocol::channel::{ChannelKind, ChannelState};
 use agenthost_protocol::rpc::{ClientRequest, HostNotification, HostRequest};
 use agenthost_protocol::version::Release;
@@ -28,6 +30,7 @@ fn understood(release: Release) {
         chain: Chain::to(release),
         oracle,
         findings: Findings::of(release),
+        told: BTreeSet::new(),
         seed: 0,
     };
     for seed in 0..seeds(SEEDS) {
@@ -40,6 +43,7 @@ fn understood(release: Release) {
         listener.notifications(&stage, &mut generator);
         listener.requests(&stage, &mut generator);
     }
+    listener.knows_when_actions_came();
     listener.findings.conclude();
 }
 
@@ -51,10 +55,28 @@ struct Listener {
     chain: Chain,
     oracle: Box<dyn Oracle>,
     findings: Findings,
+    /// The names of all actions that it was told of.
+    told: BTreeSet<String>,
     seed: u64,
 }
 
 impl Listener {
+    /// What the table says of when an action came is what the crates know: what
+    /// a client is told under a name is understood, as is checked above, and
+    /// what came later is never told. Before 0.4 names were others.
+    fn knows_when_actions_came(&self) {
+        if self.release < Release::V0_4 {
+            return;
+        }
+        let since = |info: &&ActionInfo| info.since <= self.release.version();
+        let known = Action::table().filter(since);
+        let known: BTreeSet<_> = known.map(|info| info.name).collect();
+        let named = |name: &str| Action::table().any(|info| info.name == name);
+        let told = self.told.iter().map(String::as_str);
+        let told: BTreeSet<_> = told.filter(|name| named(name)).collect();
+        assert_eq!(told, known, "actions of {}", self.release);
+    }
+
     fn hears(&mut self, what: &str, subject: &str, json: &Json) {
         let read = self.oracle.read(what, json);
         self.findings.check(subject, json, &read, self.seed);
@@ -91,6 +113,8 @@ impl Listener {
             let json = generator.action(info.name);
             let action: Action = wire::from_str(&json.to_string()).unwrap();
             for down in self.action(stage, action) {
+                let told = down["action"]["type"].as_str().unwrap();
+                self.told.insert(told.to_owned());
                 let subject = format!("{} as {}", info.name, down["action"]["type"]);
                 self.hears("action", &subject, &down);
             }

@@ -13,13 +13,13 @@ actions! {
     /// Something that happened to the catalogue of automations.
     pub enum AutomationsAction on Automations {
         /// Someone wants a new automation.
-        CreateRequested(Box<AutomationCreateRequested>) = "automation/createRequested", Client, V0_8;
+        CreateRequested(Box<AutomationCreateRequested>) = "automation/createRequested", Client, V0_9;
         /// Someone wants to change an automation.
-        UpdateRequested(Box<AutomationUpdateRequested>) = "automation/updateRequested", Client, V0_8;
+        UpdateRequested(Box<AutomationUpdateRequested>) = "automation/updateRequested", Client, V0_9;
         /// An automation is new, or changed.
-        Set(AutomationSet) = "automation/set", Host, V0_8;
+        Set(AutomationSet) = "automation/set", Host, V0_9;
         /// An automation is gone.
-        Removed(AutomationRemoved) = "automation/removed", Client, V0_8;
+        Removed(AutomationRemoved) = "automation/removed", Client, V0_9;
     }
 }
 
@@ -27,15 +27,15 @@ actions! {
     /// Something that happened to a run.
     pub enum AutomationRunAction on AutomationRun {
         /// The run got further.
-        LifecycleChanged(Box<AutomationRunLifecycleChanged>) = "automationRun/lifecycleChanged", Host, V0_8;
+        LifecycleChanged(Box<AutomationRunLifecycleChanged>) = "automationRun/lifecycleChanged", Host, V0_9;
         /// The run has one more session.
-        SessionSet(AutomationRunSessionSet) = "automationRun/sessionSet", Host, V0_8;
+        SessionSet(AutomationRunSessionSet) = "automationRun/sessionSet", Host, V0_9;
         /// The run has one session less.
-        SessionRemoved(AutomationRunSessionRemoved) = "automationRun/sessionRemoved", Host, V0_8;
+        SessionRemoved(AutomationRunSessionRemoved) = "automationRun/sessionRemoved", Host, V0_9;
         /// Another session is to be looked at first.
-        PrimarySessionChanged(AutomationRunPrimarySessionChanged) = "automationRun/primarySessionChanged", Host, V0_8;
+        PrimarySessionChanged(AutomationRunPrimarySessionChanged) = "automationRun/primarySessionChanged", Host, V0_9;
         /// Someone wants the run stopped.
-        CancelRequested(AutomationRunCancelRequested) = "automationRun/cancelRequested", Client, V0_8;
+        CancelRequested(AutomationRunCancelRequested) = "automationRun/cancelRequested", Client, V0_9;
     }
 }
 

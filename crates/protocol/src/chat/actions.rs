@@ -52,13 +52,13 @@ actions! {
         /// What the chat is doing changed.
         ActivityChanged(ChatActivityChanged) = "chat/activityChanged", Host, V0_5;
         /// Work in the background began, or changed.
-        BackgroundWorkSet(BackgroundWorkSet) = "chat/backgroundWorkSet", Host, V0_9;
+        BackgroundWorkSet(BackgroundWorkSet) = "chat/backgroundWorkSet", Host, V1_0;
         /// Work in the background ended.
-        BackgroundWorkRemoved(BackgroundWorkRemoved) = "chat/backgroundWorkRemoved", Host, V0_9;
+        BackgroundWorkRemoved(BackgroundWorkRemoved) = "chat/backgroundWorkRemoved", Host, V1_0;
         /// The chat can be moved now, or no longer.
-        MovableChanged(MovableChanged) = "chat/movableChanged", Host, V0_9;
+        MovableChanged(MovableChanged) = "chat/movableChanged", Host, V1_0;
         /// The views of file changes changed.
-        ChangesetsChanged(ChatChangesetsChanged) = "chat/changesetsChanged", Host, V0_9;
+        ChangesetsChanged(ChatChangesetsChanged) = "chat/changesetsChanged", Host, V1_0;
         /// The canvases changed.
         CanvasesChanged(CanvasesChanged) = "chat/canvasesChanged", Host, V1_0;
         /// The chat may use one more directory.
@@ -76,7 +76,7 @@ actions! {
         /// The chat was read, or has something new.
         IsReadChanged(ChatIsReadChanged) = "chat/isReadChanged", Client, V1_0;
         /// The chat was put away, or taken out again.
-        IsArchivedChanged(ChatIsArchivedChanged) = "chat/isArchivedChanged", Client, V0_9;
+        IsArchivedChanged(ChatIsArchivedChanged) = "chat/isArchivedChanged", Client, V1_0;
         /// The agent asks the user something.
         InputRequested(Box<InputRequested>) = "chat/inputRequested", Host, V0_4;
         /// An answer was drafted or taken back.

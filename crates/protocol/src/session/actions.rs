@@ -22,7 +22,7 @@ actions! {
         /// The entry of a chat changed.
         ChatUpdated(Box<ChatUpdated>) = "session/chatUpdated", Host, V0_4;
         /// The chats stand in another order.
-        ChatsReordered(ChatsReordered) = "session/chatsReordered", Host, V0_9;
+        ChatsReordered(ChatsReordered) = "session/chatsReordered", Host, V1_0;
         /// Another chat is meant when none is named.
         DefaultChatChanged(DefaultChatChanged) = "session/defaultChatChanged", Host, V0_4;
         /// The title changed.
@@ -48,7 +48,7 @@ actions! {
         /// A customization was turned on or off.
         CustomizationToggled(CustomizationToggled) = "session/customizationToggled", Client, V0_1;
         /// One customization changed.
-        CustomizationUpdated(CustomizationUpdated) = "session/customizationUpdated", Host, V0_1;
+        CustomizationUpdated(CustomizationUpdated) = "session/customizationUpdated", Host, V0_2;
         /// One customization is gone.
         CustomizationRemoved(CustomizationRemoved) = "session/customizationRemoved", Host, V0_2;
         /// An MCP server is in another state.
@@ -58,7 +58,7 @@ actions! {
         /// Someone wants an MCP server stopped.
         McpServerStopRequested(McpServerStopRequested) = "session/mcpServerStopRequested", Client, V0_5_2;
         /// Someone does not want to wait for an MCP server.
-        McpServerBackgroundRequested(McpServerBackgroundRequested) = "session/mcpServerBackgroundRequested", Client, V0_9;
+        McpServerBackgroundRequested(McpServerBackgroundRequested) = "session/mcpServerBackgroundRequested", Client, V1_0;
         /// The session was read, or has something new.
         IsReadChanged(SessionIsReadChanged) = "session/isReadChanged", Client, V0_1;
         /// The session was put away, or taken out again.
