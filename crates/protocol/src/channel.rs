@@ -17,7 +17,7 @@ use crate::root::RootState;
 use crate::session::SessionState;
 use crate::terminal::TerminalState;
 use crate::uri::Uri;
-use crate::wire::{DecodeError, Node, Shape, Wire};
+use crate::wire::{DecodeError, Node, Object, Shape, Wire};
 
 macro_rules! channels {
     ($($(#[$doc:meta])* $kind:ident($state:ident) by $field:literal;)*) => {
@@ -36,6 +36,14 @@ macro_rules! channels {
         impl ChannelKind {
             /// All of them.
             pub const ALL: &'static [ChannelKind] = &[$(ChannelKind::$kind),*];
+
+            /// What kind of state it is, by the field that only such a one has:
+            /// of this version or an older one.
+            pub fn of_state(state: &Object) -> Option<Self> {
+                let has = |(field, _): &&(&str, ChannelKind)| state.contains_key(*field);
+                let kinds = [$(($field, ChannelKind::$kind)),*];
+                kinds.iter().find(has).map(|(_, kind)| *kind)
+            }
         }
 
         impl ChannelState {

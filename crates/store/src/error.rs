@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use agenthost_protocol::version::Release;
+use agenthost_versions::Chain;
+
 /// Why the store could not do something.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -48,6 +51,17 @@ pub enum StoreError {
         found: i64,
         /// The newest version that is known.
         known: i64,
+    },
+    /// The rows are in the words of a release that is not read.
+    #[error(
+        "database is in the words of AHP {found}, and this version reads {} to {}\nhint: open it \
+         with an agenthost that speaks {found}",
+        Chain::OLDEST_ROWS,
+        Release::CURRENT
+    )]
+    Release {
+        /// The release, as the database has it.
+        found: String,
     },
     /// Something that was written can't be read back.
     #[error("{what} in the log can't be read: {problem}")]

@@ -14,6 +14,7 @@ mod append;
 mod checkpoint;
 mod directory;
 mod error;
+mod older;
 mod retention;
 mod rows;
 mod schema;

@@ -60,6 +60,11 @@ const STEPS: &[&str] = &[
     -- The names of turns are read without their contents.
     CREATE INDEX turn_names ON turns (channel, position, turn);
 ",
+    "
+    -- The release of the protocol whose words the rows are in.
+    CREATE TABLE protocol (release TEXT NOT NULL);
+    INSERT INTO protocol VALUES ('1.0.0');
+",
 ];
 
 /// Brings the tables up to date, each step whole or not at all.

@@ -16,6 +16,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use crate::checkpoint::Checkpoints;
 use crate::directory::{self, Directory};
 use crate::error::StoreError;
+use crate::older;
 use crate::rows::{self, ClientRow};
 use crate::schema;
 use crate::turns::{self, Kept};
@@ -317,6 +318,7 @@ fn connect(database: &Path, durability: Durability) -> Result<Connection, StoreE
     // A log that was long once does not stay so.
     connection.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
     schema::migrate(&mut connection)?;
+    older::lift(&mut connection)?;
     // Damage shows where something is read.
     connection.query_row("SELECT count(*) FROM numbers", [], |_| Ok(()))?;
     Ok(connection)

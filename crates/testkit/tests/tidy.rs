@@ -66,7 +66,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "store",
-        uses: &["protocol", "core"],
+        uses: &["protocol", "versions", "core"],
         tests: &[],
     },
     Layer {

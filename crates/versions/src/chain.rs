@@ -36,7 +36,7 @@ impl fmt::Debug for Chain {
 #[derive(Clone, Copy)]
 pub struct Chain {
     /// Newest first.
-    steps: &'static [&'static dyn Step],
+    pub(crate) steps: &'static [&'static dyn Step],
 }
 
 impl Chain {
@@ -223,7 +223,7 @@ impl Chain {
                 up(*step, at, dispatch)?;
             }
             after.extend(step.params(at, call)?);
-            parts_up(*step, at, GRAPH.params(&call.method), &mut call.params);
+            parts_up(*step, GRAPH.params(&call.method), &mut call.params);
         }
         Ok(after)
     }
@@ -250,7 +250,7 @@ impl Chain {
         for step in self.steps.iter().rev() {
             step.response(at, method, result);
             if let Json::Object(result) = result {
-                parts_up(*step, at, GRAPH.result(method), result);
+                parts_up(*step, GRAPH.result(method), result);
             }
         }
     }
@@ -259,7 +259,7 @@ impl Chain {
 fn up(step: &dyn Step, at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Refused> {
     step.dispatch(at, dispatch)?;
     let place = GRAPH.action(dispatch.kind());
-    parts_up(step, at, place, &mut dispatch.action);
+    parts_up(step, place, &mut dispatch.action);
     Ok(())
 }
 
@@ -278,11 +278,11 @@ pub(crate) fn parts(
     GRAPH.walk(place, object, Order::InnermostFirst, &mut visit)
 }
 
-fn parts_up(step: &dyn Step, at: &Moment<'_>, place: Option<Place>, object: &mut Object) {
+fn parts_up(step: &dyn Step, place: Option<Place>, object: &mut Object) {
     let Some(place) = place else {
         return;
     };
-    let mut visit = |name, part: &mut Object| step.part_up(at, name, part);
+    let mut visit = |name, part: &mut Object| step.part_up(name, part);
     GRAPH.walk(place, object, Order::OutermostFirst, &mut visit);
 }
 

@@ -3,7 +3,8 @@
 //! The host speaks 1.0. Between two neighbouring releases stands a *step*
 //! ([`steps`](self)), which says on JSON how the older one puts what the newer
 //! one means, and back. What goes to a client of 0.4 takes the steps
-//! 1.0 → 0.9 → … → 0.4; what comes from it takes them up again.
+//! 1.0 → 0.9 → … → 0.4; what comes from it takes them up again. So does what a
+//! host that spoke an older release wrote down ([`Row`]).
 //!
 //! What it never does: keep state, look at a clock, or decide anything. A step
 //! may look things up ([`World`]), always in the words of 1.0, and always as
@@ -18,6 +19,7 @@ mod document;
 mod edit;
 mod graph;
 mod history;
+mod rows;
 mod step;
 mod steps;
 mod world;
@@ -25,5 +27,6 @@ mod world;
 pub use chain::{Chain, Lost};
 pub use document::{Call, Dispatch, Envelope};
 pub use history::turns;
+pub use rows::Row;
 pub use step::Refused;
 pub use world::{Moment, Scene, Viewer, World};

@@ -10,6 +10,8 @@
 //!   `snapshot`, `result`, `notification`, `request`).
 //! * up: for each step the method for the whole (`dispatch`, `params`,
 //!   `response`), then [`Step::part_up`] on every part, outermost first.
+//! * up, for what a host of the release wrote down ([`Row`]):
+//!   [`Step::lift_action`], then [`Step::lift`], in the same way.
 //!
 //! Parts are named by the type that 1.0 gives them (`Turn`, `Message`,
 //! `ResponsePart` …; a union goes by the union's name, whatever variant it
@@ -22,6 +24,7 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::document::{Call, Dispatch, Envelope};
+use crate::rows::Row;
 use crate::world::Moment;
 
 /// What becomes of a part.
@@ -104,7 +107,7 @@ pub(crate) trait Step: Sync {
     fn error(&self, _code: &mut i64, _data: &mut Option<Json>) {}
 
     /// Takes one part up.
-    fn part_up(&self, _at: &Moment<'_>, _name: &'static str, _part: &mut Object) -> Fate {
+    fn part_up(&self, _name: &'static str, _part: &mut Object) -> Fate {
         Fate::Keep
     }
 
@@ -123,4 +126,14 @@ pub(crate) trait Step: Sync {
 
     /// Takes a client's answer to a request of the host up.
     fn response(&self, _at: &Moment<'_>, _method: &str, _result: &mut Json) {}
+
+    /// Takes one part up of what a host of the older release wrote down. Of most
+    /// a host says the same as a client.
+    fn lift(&self, _row: &Row<'_>, name: &'static str, part: &mut Object) -> Fate {
+        self.part_up(name, part)
+    }
+
+    /// Takes an action up that a host of the older release wrote down, before
+    /// its parts.
+    fn lift_action(&self, _row: &Row<'_>, _action: &mut Object) {}
 }

@@ -10,6 +10,7 @@ mod live;
 mod losses;
 mod releases;
 mod round_trips;
+mod rows;
 mod sequences;
 mod squares;
 mod stage;

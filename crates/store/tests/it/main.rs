@@ -10,4 +10,5 @@ mod damage;
 mod driver;
 mod killed;
 mod memory;
+mod older;
 mod turns;

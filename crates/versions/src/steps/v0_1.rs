@@ -111,7 +111,7 @@ impl step::Step for Step {
         }
     }
 
-    fn part_up(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn part_up(&self, name: &'static str, part: &mut Object) -> Fate {
         match name {
             "Attachment" => attachments::up(part),
             "ClientPluginCustomization" => customizations::plugin(part),

@@ -88,7 +88,7 @@ impl step::Step for Step {
         }
     }
 
-    fn part_up(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn part_up(&self, name: &'static str, part: &mut Object) -> Fate {
         match name {
             "TurnStarted" | "PendingMessageSet" => rename(part, "userMessage", "message"),
             "Message" => default(part, "origin", json!({ "kind": "user" })),

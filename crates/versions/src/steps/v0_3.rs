@@ -164,7 +164,7 @@ impl step::Step for Step {
         }
     }
 
-    fn part_up(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn part_up(&self, name: &'static str, part: &mut Object) -> Fate {
         if name == "Message" {
             up::give_origin(part);
         }

@@ -13,12 +13,14 @@ mod waiting;
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatAction;
+use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::document::{Call, Dispatch, Envelope};
 use crate::edit::{default, object_mut, remove, rename, set, stop_waiting, text};
+use crate::rows::Row;
 use crate::step::{self, Fate, Refused};
 use crate::world::Moment;
 
@@ -71,6 +73,9 @@ impl step::Step for Step {
     }
 
     fn action(&self, at: &Moment<'_>, mut envelope: Envelope) -> Vec<Envelope> {
+        if envelope.kind() == "chat/responsePart" {
+            waiting::ask(&mut envelope.action);
+        }
         match envelope.kind() {
             "chat/turnStarted" => remove(&mut envelope.action, &["startedAt"]),
             "chat/turnComplete" | "chat/turnCancelled" | "chat/error" => {
@@ -78,7 +83,6 @@ impl step::Step for Step {
             }
             "chat/toolCallReady" => remove(&mut envelope.action, &["riskAssessment"]),
             "chat/toolCallAuthRequired" | "chat/toolCallAuthResolved" => return Vec::new(),
-            "chat/responsePart" => waiting::ask(&mut envelope.action),
             "chat/inputRequested" if !has_turn(at, &envelope) => return Vec::new(),
             "session/inputNeededSet" | "session/inputNeededRemoved" => {
                 return waiting::change(at, envelope);
@@ -124,14 +128,42 @@ impl step::Step for Step {
             "chat/turnComplete" | "chat/turnCancelled" | "chat/error" => {
                 default(&mut dispatch.action, "duration", 0);
             }
-            "changeset/filesReviewedChanged" => {
-                set(&mut dispatch.action, "type", "changeset/filesReviewChanged");
-                rename(&mut dispatch.action, "fileIds", "files");
-            }
+            "changeset/filesReviewedChanged" => review(&mut dispatch.action),
             _ => {}
         }
         Ok(())
     }
+
+    fn lift(&self, row: &Row<'_>, name: &'static str, part: &mut Object) -> Fate {
+        match name {
+            "ActiveTurn" => default(part, "startedAt", began(row)),
+            "ChatState" => waiting::ask_within_turn(part),
+            _ => {}
+        }
+        Fate::Keep
+    }
+
+    fn lift_action(&self, row: &Row<'_>, action: &mut Object) {
+        match text(action, "type") {
+            Some("chat/turnStarted") => default(action, "startedAt", began(row)),
+            Some("chat/turnComplete" | "chat/turnCancelled" | "chat/error") => {
+                default(action, "duration", 0);
+            }
+            Some("changeset/filesReviewedChanged") => review(action),
+            _ => {}
+        }
+    }
+}
+
+/// When a turn of a row began, as far as that is known.
+fn began(row: &Row<'_>) -> Json {
+    let at = Timestamp::from_millis(row.at);
+    Json::from(at.as_str())
+}
+
+fn review(action: &mut Object) {
+    set(action, "type", "changeset/filesReviewChanged");
+    rename(action, "fileIds", "files");
 }
 
 /// Whether a turn is running. Newer clients do not take up a question without

@@ -20,6 +20,7 @@ use agenthost_protocol::wire::{Json, Object};
 
 use crate::document::{Call, Dispatch, Envelope};
 use crate::edit::{default, object_mut, remove, rename, set, text};
+use crate::rows::Row;
 use crate::step::{self, Fate, Refused};
 use crate::world::Moment;
 
@@ -96,12 +97,7 @@ impl step::Step for Step {
 
     fn params(&self, _at: &Moment<'_>, call: &mut Call) -> Result<Vec<Dispatch>, Refused> {
         match call.method.as_str() {
-            "createSession" => {
-                if let Some(directory) = call.params.shift_remove("workingDirectory") {
-                    let directories = Json::Array(vec![directory]);
-                    default(&mut call.params, "workingDirectories", directories);
-                }
-            }
+            "createSession" => list_directory(&mut call.params),
             "createChat" => {
                 if let Some(source) = object_mut(&mut call.params, "source") {
                     default(source, "kind", "fork");
@@ -112,9 +108,23 @@ impl step::Step for Step {
         Ok(Vec::new())
     }
 
-    fn part_up(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn part_up(&self, name: &'static str, part: &mut Object) -> Fate {
         if matches!(name, "ToolCallResult" | "ToolCallContentChanged") {
             terminals::join(part);
+        }
+        Fate::Keep
+    }
+
+    fn lift(&self, _row: &Row<'_>, name: &'static str, part: &mut Object) -> Fate {
+        match name {
+            "SessionState"
+            | "SessionSummary"
+            | "PartialSessionSummary"
+            | "ChatState"
+            | "ChatSummary"
+            | "PartialChatSummary" => list_directory(part),
+            "ToolCall" | "ToolCallResult" | "ToolCallContentChanged" => terminals::join(part),
+            _ => {}
         }
         Fate::Keep
     }
@@ -136,6 +146,12 @@ fn without_directory(at: &Moment<'_>, action: &Action) -> Option<Arc<ChatSummary
     };
     let mut chats = session.chats.iter();
     chats.find(|chat| chat.resource == update.chat).cloned()
+}
+
+fn list_directory(part: &mut Object) {
+    if let Some(directory) = part.shift_remove("workingDirectory") {
+        default(part, "workingDirectories", Json::Array(vec![directory]));
+    }
 }
 
 fn take_first_directory(part: &mut Object) {

@@ -21,6 +21,7 @@ use agenthost_protocol::wire::{Json, Object};
 
 use crate::document::{Call, Dispatch, Envelope};
 use crate::edit::{carry, remove, set, take_object, text};
+use crate::rows::Row;
 use crate::step::{self, Fate, Refused};
 use crate::world::Moment;
 
@@ -52,11 +53,7 @@ impl step::Step for Step {
 
     fn part(&self, at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
         match name {
-            "Customization" | "ChildCustomization"
-                if matches!(text(part, "type"), Some("plugin" | "mcpServer")) =>
-            {
-                decide(part);
-            }
+            "Customization" | "ChildCustomization" if can_be_off(part) => decide(part),
             "CustomizationToggled" => decide(part),
             "ClientPluginCustomization" => {
                 decide(part);
@@ -93,7 +90,7 @@ impl step::Step for Step {
         Ok(())
     }
 
-    fn part_up(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn part_up(&self, name: &'static str, part: &mut Object) -> Fate {
         let decides = match name {
             "ClientPluginCustomization" => true,
             "ChildCustomization" => text(part, "type") == Some("mcpServer"),
@@ -104,6 +101,23 @@ impl step::Step for Step {
         }
         Fate::Keep
     }
+
+    fn lift(&self, _row: &Row<'_>, name: &'static str, part: &mut Object) -> Fate {
+        match name {
+            "CustomizationToggled" => up::decide_for_session(name, part),
+            "Customization" | "ChildCustomization" if can_be_off(part) => {
+                up::decide_for_session(name, part);
+            }
+            "ClientPluginCustomization" => up::decide_everywhere(part),
+            _ => {}
+        }
+        Fate::Keep
+    }
+}
+
+/// Whether it is something that decisions are made about.
+fn can_be_off(part: &Object) -> bool {
+    matches!(text(part, "type"), Some("plugin" | "mcpServer"))
 }
 
 /// The first decision is the one that counts; without any it is on.

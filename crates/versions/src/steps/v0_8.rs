@@ -8,6 +8,7 @@
 
 mod closed;
 mod down;
+mod lift;
 mod up;
 
 use agenthost_protocol::action::Action;
@@ -16,6 +17,7 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Object;
 
 use crate::document::{Call, Dispatch, Envelope};
+use crate::rows::Row;
 use crate::step::{self, Fate, Refused};
 use crate::world::Moment;
 
@@ -50,5 +52,10 @@ impl step::Step for Step {
 
     fn dispatch(&self, at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Refused> {
         up::dispatch(at, dispatch)
+    }
+
+    fn lift(&self, row: &Row<'_>, name: &'static str, part: &mut Object) -> Fate {
+        lift::part(row, name, part);
+        Fate::Keep
     }
 }

@@ -95,7 +95,7 @@ impl step::Step for Step {
         Ok(())
     }
 
-    fn part_up(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn part_up(&self, name: &'static str, part: &mut Object) -> Fate {
         match name {
             // Clients of 0.2 to 0.9 need not say what it is; 1.0 wants to be
             // told. On the way down it stays: some of them do look at it.

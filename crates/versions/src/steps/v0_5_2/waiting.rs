@@ -5,10 +5,11 @@ use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::session::{SessionInputRequest, SessionState};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
+use serde_json::json;
 
 use super::is_open_request;
 use crate::document::Envelope;
-use crate::edit::{object_mut, objects_in, remove, set, stop_waiting, text};
+use crate::edit::{list_mut, object_mut, objects_in, remove, set, stop_waiting, text};
 use crate::world::Moment;
 
 /// Takes the open questions out of the response of a turn.
@@ -45,6 +46,18 @@ pub(super) fn show_requests_in_chat(chat: &mut Object) {
         set(chat, "inputRequests", requests);
     } else if !asks {
         stop_waiting(chat);
+    }
+}
+
+/// Puts the open questions that stood beside the running turn into it.
+pub(super) fn ask_within_turn(chat: &mut Object) {
+    let Some(Json::Array(requests)) = chat.shift_remove("inputRequests") else {
+        return;
+    };
+    let turn = object_mut(chat, "activeTurn");
+    if let Some(parts) = turn.and_then(|turn| list_mut(turn, "responseParts")) {
+        let asked = |request| json!({ "kind": "inputRequest", "request": request });
+        parts.extend(requests.into_iter().map(asked));
     }
 }
 

@@ -41,6 +41,18 @@ pub(super) fn decide_everywhere(part: &mut Object) {
     }
 }
 
+/// What a host wrote down says for a session whether something is on. That it
+/// is takes no decision.
+pub(super) fn decide_for_session(name: &str, part: &mut Object) {
+    let Some(enabled) = part.shift_remove("enabled") else {
+        return;
+    };
+    if name == "CustomizationToggled" || enabled == Json::Bool(false) {
+        let decision = serde_json::json!({ "kind": "session", "enabled": enabled });
+        default(part, "enablement", Json::Array(vec![decision]));
+    }
+}
+
 /// What was decided about a customization so far, wherever it stands.
 fn decisions<'a>(session: &'a SessionState, id: &str) -> Option<&'a [CustomizationEnablement]> {
     let all = || session.customizations.iter().flat_map(|list| list.items());

@@ -85,21 +85,24 @@ fn name_origin(at: &Moment<'_>, channel: &Uri, annotation: &mut Object) -> Resul
     };
     let session = at.world.session_of(channel);
     let session = session.ok_or_else(|| Refused::Invalid("no such annotations".to_owned()))?;
+    let chat = turn.as_str().filter(|turn| !turn.is_empty());
+    let chat = chat.and_then(|turn| chat_with(at, &session, &TurnId::from(turn)));
+    set_origin(annotation, &session, chat.as_ref(), turn);
+    Ok(())
+}
+
+/// Says where an annotation comes from. What 0.8 would not say of a turn either
+/// is left to be refused for what it is.
+pub(super) fn set_origin(annotation: &mut Object, session: &Uri, chat: Option<&Uri>, turn: Json) {
     let mut origin = Object::new();
     set(&mut origin, "session", session.as_str());
-    match turn.as_str() {
-        Some("") => {}
-        Some(turn) => {
-            if let Some(chat) = chat_with(at, &session, &TurnId::from(turn)) {
-                set(&mut origin, "chat", chat.as_str());
-            }
-            set(&mut origin, "turnId", turn);
-        }
-        // Not what 0.8 says either: let it be refused for what it is.
-        None => set(&mut origin, "turnId", turn),
+    if let Some(chat) = chat {
+        set(&mut origin, "chat", chat.as_str());
+    }
+    if turn.as_str() != Some("") {
+        set(&mut origin, "turnId", turn);
     }
     set(annotation, "origin", Json::Object(origin));
-    Ok(())
 }
 
 /// The chat of a session that has a turn, if it can be told.

@@ -1,0 +1,140 @@
+//! What a host of an older release would have written down is read as what it
+//! meant: taken up it is 1.0, and taken down again it is the same.
+
+use std::collections::BTreeSet;
+
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::{ChannelKind, ChannelState};
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::{self, Json, Object};
+use agenthost_testkit::json::{diff, normalise};
+use agenthost_versions::{Chain, Moment, Row, Scene, Viewer};
+
+use crate::releases::{each_release, seeds};
+use crate::stage::{SESSION, Stage, address, at, envelope, generator, viewer};
+
+/// How many hosts are made, unless `SEEDS` says otherwise.
+const SEEDS: u64 = 40;
+
+fn rows(release: Release) {
+    if release < Chain::OLDEST_ROWS {
+        return;
+    }
+    let session = Uri::from(SESSION);
+    let mut reader = Reader {
+        chain: Chain::to(release),
+        viewer: viewer(release),
+        row: Row {
+            session: Some(&session),
+            at: Millis(1_767_225_600_000),
+        },
+        problems: BTreeSet::new(),
+    };
+    for seed in 0..seeds(SEEDS) {
+        let mut generator = generator(seed);
+        let stage = reader.reads_states(&Stage::generated(&mut generator));
+        for info in Action::table() {
+            let json = generator.action(info.name);
+            let action: Action = wire::from_str(&json.to_string()).unwrap();
+            reader.reads_action(&stage, &action);
+        }
+    }
+    let problems: Vec<_> = reader.problems.into_iter().collect();
+    assert!(problems.is_empty(), "{release}:\n{}", problems.join("\n"));
+}
+
+each_release!(rows);
+
+/// A host of today that reads what one of another release wrote.
+struct Reader<'a> {
+    chain: Chain,
+    viewer: Viewer,
+    row: Row<'a>,
+    problems: BTreeSet<String>,
+}
+
+impl Reader<'_> {
+    /// Has all states of a host written in the words of the release, and reads
+    /// them: the host as it is then.
+    fn reads_states(&mut self, stage: &Stage) -> Stage {
+        let written = self.written(stage);
+        let mut read = stage.clone();
+        for ((kind, state), written) in read.channels.iter_mut().zip(&written) {
+            let Some(mut json) = written.clone() else {
+                continue;
+            };
+            assert_eq!(ChannelKind::of_state(&json), Some(*kind));
+            self.chain.lift_state(&self.row, *kind, &mut json);
+            match wire::from_str::<ChannelState>(&Json::Object(json).to_string()) {
+                Ok(lifted) if lifted.kind() == *kind => *state = lifted,
+                Ok(lifted) => self.finds(format!("{kind:?} became {:?}", lifted.kind())),
+                Err(error) => self.finds(format!("{kind:?}: {error}")),
+            }
+        }
+        let again = self.written(&read);
+        for ((kind, _), (written, again)) in stage.channels.iter().zip(written.iter().zip(&again)) {
+            if let (Some(written), Some(again)) = (written, again) {
+                self.compares(&format!("{kind:?}"), written, again);
+            }
+        }
+        read
+    }
+
+    /// The state of each channel, in the words of the release.
+    fn written(&self, stage: &Stage) -> Vec<Option<Object>> {
+        let scene = stage.scene();
+        let written = |(kind, state): &(ChannelKind, ChannelState)| {
+            let mut resource = address(*kind).to_owned();
+            let at = at(&self.viewer, &scene);
+            self.chain.state(&at, &mut resource, state).unwrap()
+        };
+        stage.channels.iter().map(written).collect()
+    }
+
+    fn reads_action(&mut self, stage: &Stage, action: &Action) {
+        let written = self.told(stage, action);
+        // Each of several stands at a moment of its own.
+        let alone = written.len() == 1;
+        for written in written {
+            let subject = format!("{} as {}", action.info().name, written["type"]);
+            let mut json = written.clone();
+            self.chain.lift_action(&self.row, &mut json);
+            match wire::from_str::<Action>(&Json::Object(json).to_string()) {
+                Ok(lifted) if alone => match &self.told(stage, &lifted)[..] {
+                    [again] => self.compares(&subject, &written, again),
+                    others => self.finds(format!("{subject}: is {} actions", others.len())),
+                },
+                Ok(_) => {}
+                Err(error) => self.finds(format!("{subject}: {error}")),
+            }
+        }
+    }
+
+    /// An action on its channel, in the words of the release.
+    fn told(&self, stage: &Stage, action: &Action) -> Vec<Object> {
+        let mut after = stage.clone();
+        let (before, _) = after.apply(action);
+        let scene: Scene = after.scene();
+        let at = Moment {
+            viewer: &self.viewer,
+            world: &scene,
+            before: Some(&before),
+        };
+        let told = self.chain.action(&at, &envelope(action.clone())).unwrap();
+        told.into_iter().map(|one| one.action).collect()
+    }
+
+    fn compares(&mut self, subject: &str, written: &Object, again: &Object) {
+        let (written, again) = (written.clone().into(), again.clone().into());
+        let (written, again) = (normalise(&written), normalise(&again));
+        for difference in diff(&written, &again).lines() {
+            self.finds(format!("{subject}: {difference}"));
+        }
+    }
+
+    fn finds(&mut self, problem: String) {
+        self.problems.insert(problem);
+    }
+}

@@ -1,0 +1,86 @@
+//! Rows that a host of an older release wrote.
+//!
+//! Rows are in the words of the protocol that the host spoke. Those of an older
+//! release are taken up once, when the database is opened, through the same steps
+//! as what clients of that release say; from then on they are like any other.
+
+use agenthost_protocol::channel::ChannelKind;
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::version::{Release, Version};
+use agenthost_protocol::wire::{Json, Object};
+use agenthost_versions::{Chain, Row};
+use rusqlite::functions::{Context, FunctionFlags};
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::error::StoreError;
+
+/// How every row becomes one of today. `lift` takes what it is, its text, the
+/// session of its channel, and when it was written.
+const LIFT: &str = "
+    UPDATE log SET envelope = lift('envelope', envelope,
+        (SELECT session FROM channels WHERE channels.channel = log.channel), at);
+    UPDATE turns SET content = lift('Turn', content,
+        (SELECT session FROM channels WHERE channels.channel = turns.channel), 0);
+    UPDATE channels SET state = lift('state', state, session,
+        (SELECT coalesce(max(at), 0) FROM log WHERE log.channel = channels.channel));
+    UPDATE sessions SET summary = lift('SessionSummary', summary, session, 0);
+    UPDATE numbers SET value =
+        (SELECT coalesce(sum(length(CAST(envelope AS BLOB))), 0) FROM log)
+        WHERE name = 'log_bytes';
+";
+
+/// Takes all rows up to the release that this host speaks, or none of them.
+pub(crate) fn lift(connection: &mut Connection) -> Result<(), StoreError> {
+    let found: String =
+        connection.query_row("SELECT release FROM protocol", [], |row| row.get(0))?;
+    let version = Version::parse(&found);
+    if version == Some(Version::CURRENT) {
+        return Ok(());
+    }
+    let older = version.filter(|version| *version < Version::CURRENT);
+    let release = older.and_then(Release::of);
+    let Some(release) = release.filter(|release| *release >= Chain::OLDEST_ROWS) else {
+        return Err(StoreError::Release { found });
+    };
+    let chain = Chain::to(release);
+    connection.create_scalar_function("lift", 4, FunctionFlags::SQLITE_UTF8, move |context| {
+        lift_row(&chain, context)
+    })?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(LIFT)?;
+    let current = Version::CURRENT.to_string();
+    transaction.execute("UPDATE protocol SET release = ?1", [current])?;
+    transaction.commit()?;
+    connection.remove_function("lift", 4)?;
+    Ok(())
+}
+
+/// Takes one row up. What can't be read is left as it is: whoever reads it says
+/// so.
+fn lift_row(chain: &Chain, context: &Context<'_>) -> rusqlite::Result<String> {
+    let what: String = context.get(0)?;
+    let text: String = context.get(1)?;
+    let session: Option<Uri> = context.get::<Option<String>>(2)?.map(Uri::from);
+    let row = Row {
+        session: session.as_ref(),
+        at: Millis(context.get(3)?),
+    };
+    let Ok(mut json) = serde_json::from_str::<Object>(&text) else {
+        return Ok(text);
+    };
+    match what.as_str() {
+        "envelope" => {
+            if let Some(Json::Object(action)) = json.get_mut("action") {
+                chain.lift_action(&row, action);
+            }
+        }
+        "state" => {
+            if let Some(kind) = ChannelKind::of_state(&json) {
+                chain.lift_state(&row, kind, &mut json);
+            }
+        }
+        part => chain.lift_part(&row, part, &mut json),
+    }
+    Ok(Json::Object(json).to_string())
+}
