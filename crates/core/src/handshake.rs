@@ -40,9 +40,8 @@ impl Host {
             return Err(Failure::AlreadyInitialized.into());
         }
         let Some(version) = negotiate(&params.protocol_versions)? else {
-            let spoken = Release::ALL.iter().rev();
             let supported = UnsupportedVersionData {
-                supported_versions: spoken.map(|release| format!("^{release}")).collect(),
+                supported_versions: spoken(),
             };
             return Err(RpcError::unsupported_version(
                 "none of the offered protocol versions is spoken here",
@@ -197,6 +196,16 @@ impl Host {
             .map(|connection| connection.principal.clone())
             .ok_or(Failure::NotInitialized)
     }
+}
+
+/// What can be offered here, newest first. 0.10 is what became 1.0; 0.1 is
+/// offered as a number.
+fn spoken() -> Vec<String> {
+    let releases = Release::ALL.iter().rev();
+    let releases = releases.filter(|release| **release > Release::V0_1);
+    let mut spoken: Vec<_> = releases.map(|release| format!("^{release}")).collect();
+    spoken.insert(1, "^0.10.0".to_owned());
+    spoken
 }
 
 /// The highest offer that is spoken here, as the client wrote it (HSK-3).

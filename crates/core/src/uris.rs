@@ -1,6 +1,6 @@
 //! Addresses that the host makes up.
 
-use agenthost_protocol::uri::Uri;
+use agenthost_protocol::uri::{OLD_ROOTS, Uri};
 
 pub use agenthost_protocol::uri::default_chat;
 
@@ -24,6 +24,9 @@ const LONGEST: usize = 2_048;
 pub(crate) fn check_session(uri: &Uri) -> Result<(), Failure> {
     check(uri)?;
     reserve(uri, "ahp-session")?;
+    if OLD_ROOTS.contains(&uri.as_str()) {
+        return Err(invalid(uri, "is what older clients call the host itself"));
+    }
     keep_clear(uri)
 }
 

@@ -18,6 +18,10 @@ text_types! {
     Uri: TextKind::Uri;
 }
 
+/// What 0.1 calls the host itself: its documents the first, its programs the
+/// second.
+pub const OLD_ROOTS: [&str; 2] = ["agenthost:/root", "root:/"];
+
 /// The default chat of a session. Shipped clients compute the same address
 /// from that of the session, so it can't be anything else.
 pub fn default_chat(session: &Uri) -> Uri {

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use agenthost_core::{ConnectionId, Scene};
+use agenthost_protocol::action::Rejection;
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::rpc::RequestId;
 use agenthost_protocol::uri::Uri;
@@ -83,6 +84,22 @@ pub(crate) struct Peer {
 struct Sent {
     channel: Option<String>,
     action: Object,
+}
+
+impl Sent {
+    /// Why it was refused. What the host calls it is nothing to the client.
+    fn words_for(&self, rejection: &Rejection) -> String {
+        let reason = rejection.rejection_reason.clone();
+        let name = |action: Option<&Json>| {
+            let name = action.and_then(Json::as_str);
+            name.map(|name| format!("`{name}`"))
+        };
+        let heard = name(rejection.action.0.get("type"));
+        match (name(self.action.get("type")), heard) {
+            (Some(said), Some(heard)) => reason.replace(&heard, &said),
+            _ => reason,
+        }
+    }
 }
 
 /// A request that was not answered yet.

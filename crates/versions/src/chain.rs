@@ -4,6 +4,8 @@ use std::fmt;
 
 use agenthost_protocol::action::{Action, ActionEnvelope, Rejection};
 use agenthost_protocol::channel::{ChannelKind, ChannelState, Snapshot};
+use agenthost_protocol::chat::ChatAction;
+use agenthost_protocol::terminal::TerminalAction;
 use agenthost_protocol::version::{Release, Version};
 use agenthost_protocol::wire::{Json, Object};
 use serde::Serialize;
@@ -61,6 +63,21 @@ impl Chain {
     /// may be no snapshot all the same: then it hears only what happens.
     pub fn follows(&self, kind: ChannelKind) -> bool {
         self.steps.iter().all(|step| step.follows(kind))
+    }
+
+    /// Whether an action is the same in the release to the letter. Pieces of a
+    /// stream are, since there are chats: they need not be taken down.
+    pub fn passes(&self, action: &Action) -> bool {
+        let older = self.steps.last().map(|step| step.older());
+        let chats = older.is_none_or(|release| release.capabilities().chats);
+        chats
+            && match action {
+                Action::Chat(ChatAction::Delta(_) | ChatAction::Reasoning(_))
+                | Action::Terminal(TerminalAction::Data(_)) => true,
+                // Up to 0.6 there was always some of it.
+                Action::Chat(ChatAction::ToolCallDelta(delta)) => delta.content.is_some(),
+                _ => false,
+            }
     }
 
     /// Takes an action down: the actions that say the same, in order. The

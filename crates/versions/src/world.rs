@@ -10,7 +10,7 @@ use agenthost_protocol::chat::ChatState;
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::session::{SessionState, SessionSummary};
-use agenthost_protocol::uri::Uri;
+use agenthost_protocol::uri::{OLD_ROOTS, Uri};
 use agenthost_protocol::version::Release;
 
 /// The host's state, in the words of 1.0.
@@ -92,17 +92,15 @@ pub struct Viewer {
     personal: Cell<bool>,
 }
 
-/// What 0.1 documents as the address of the root.
-const OLD_ROOT: &str = "agenthost:/root";
-
 impl Viewer {
     /// A client of a release.
     pub fn new(release: Release, client: ClientId) -> Self {
+        let [documented, _] = OLD_ROOTS;
         Viewer {
             release,
             client,
             chats: BTreeMap::new(),
-            root: OLD_ROOT.to_owned(),
+            root: documented.to_owned(),
             personal: Cell::new(false),
         }
     }

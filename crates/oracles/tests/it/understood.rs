@@ -112,7 +112,12 @@ impl Listener {
         for info in Action::table() {
             let json = generator.action(info.name);
             let action: Action = wire::from_str(&json.to_string()).unwrap();
-            for down in self.action(stage, action) {
+            let down = self.action(stage, action.clone());
+            if self.chain.passes(&action) {
+                let same = wire::to_json(&envelope(action));
+                assert_eq!(down, [same], "passes to {}", self.release);
+            }
+            for down in down {
                 let told = down["action"]["type"].as_str().unwrap();
                 self.told.insert(told.to_owned());
                 let subject = format!("{} as {}", info.name, down["action"]["type"]);

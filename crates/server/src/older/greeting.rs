@@ -62,9 +62,19 @@ fn told(release: Release, version: &str) -> Json {
 
 /// Corrects a greeting that the host would misread. Says whether it did.
 pub(super) fn correct(message: &mut Object) -> bool {
+    let returns = message.get("method").and_then(Json::as_str) == Some("reconnect");
     let Some(Json::Object(params)) = message.get_mut("params") else {
         return false;
     };
+    if returns {
+        // In 0.1 there was none: it should be told that it is not known, and not
+        // that it forgot a channel.
+        let misses = !params.contains_key("channel");
+        if misses {
+            params.insert("channel".to_owned(), Json::from(RootChannel::URI));
+        }
+        return misses;
+    }
     let has_channel = params.contains_key("channel");
     let has_number = params.contains_key("protocolVersion");
     match params.get_mut("protocolVersions") {

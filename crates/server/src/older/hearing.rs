@@ -4,7 +4,7 @@ use agenthost_core::{Answer, ConnectionId, Host, Input, Received, RefusedDispatc
 use agenthost_protocol::action::RawAction;
 use agenthost_protocol::ids::ClientSeq;
 use agenthost_protocol::rpc::{ErrorCode, RequestId, RpcError};
-use agenthost_protocol::uri::Uri;
+use agenthost_protocol::uri::{OLD_ROOTS, Uri};
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Document, Json, Limits, Object};
 use agenthost_versions::{Call, Dispatch, Refused, turns};
@@ -16,9 +16,6 @@ use crate::connection::decode;
 /// The id of what is asked in a client's name without its knowing. Nobody
 /// waits for the answer.
 pub(super) const UNASKED: &str = "agenthost:unasked";
-
-/// What 0.1 calls the root: its documents the first, its programs the second.
-const OLD_ROOTS: [&str; 2] = ["agenthost:/root", "root:/"];
 
 /// What to do with a message.
 #[derive(Debug)]

@@ -157,12 +157,17 @@ impl Older {
         let number = serde_json::to_value(rejection.origin.client_seq).map_err(Lost::from)?;
         let envelopes = match peer.recall(&number) {
             Some(sent) => vec![Envelope {
+                rejection: Some(sent.words_for(rejection)),
                 channel: sent.channel,
                 action: sent.action,
                 server_seq: rejection.server_seq.0,
                 origin: Some(serde_json::to_value(&rejection.origin).map_err(Lost::from)?),
-                rejection: Some(rejection.rejection_reason.clone()),
             }],
+            // It was no action in any version, and is sent back as it came.
+            None if !rejection.action.0.is_object() => {
+                let text = encode::notification("action", rejection)?;
+                return Ok(Words::from_iter([text.into()]));
+            }
             None => {
                 let world = Live(host);
                 peer.chain.rejection(&peer.at(&world), rejection)?
@@ -260,9 +265,8 @@ impl Peer {
         if let Some(lines) = told.to(self, channel) {
             return Ok(lines);
         }
-        // Pieces of a stream have not changed since there are chats.
-        let current = happened.current;
-        let current = current.filter(|_| self.release().capabilities().chats);
+        let passes = self.chain.passes(&happened.envelope.action);
+        let current = happened.current.filter(|_| passes);
         let lines = if let Some(current) = current {
             vec![Line {
                 channel: Some(channel.clone()),

@@ -112,6 +112,8 @@ async fn versions_are_agreed_on() {
         assert_eq!(error["code"], -32005, "{offers}");
         let spoken = error["data"]["supportedVersions"].as_array().unwrap();
         assert_eq!(spoken.len(), 12);
+        assert_eq!(spoken[..3], ["^1.0.0", "^0.10.0", "^0.9.0"]);
+        assert_eq!(spoken[11], "^0.2.0");
         assert!(words.is_closed().await);
     }
     let (_, malformed) = offer(&server, with(json!(["0.9.0", "0.9"]))).await;
@@ -263,5 +265,120 @@ async fn who_was_not_active_and_leaves_hears_who_is() {
     let heard = first.until("session/activeClientChanged").await;
     assert_eq!(heard["origin"]["clientSeq"], number);
     assert_eq!(heard["action"]["activeClient"]["clientId"], "last");
+    server.stop().await.unwrap();
+}
+
+/// A client of a release that follows a session and its chat.
+async fn follower(server: &Server, version: &str) -> Words {
+    let hello = json!({"channel": "ahp-root://", "protocolVersions": [version], "clientId": format!("of {version}")});
+    let (mut words, _) = offer(server, hello).await;
+    for channel in [SESSION, &chat_uri()] {
+        words
+            .ask("subscribe", json!({"channel": channel}))
+            .await
+            .unwrap();
+    }
+    words
+}
+
+/// Up to 0.6 arguments that are added are never missing, also when only what the
+/// call is about to do is told.
+#[tokio::test]
+async fn a_piece_of_a_call_says_what_its_version_wants() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let (mut first, mut last) = first_and_last(&server).await;
+    let mut others = Vec::new();
+    for version in ["0.4.0", "0.5.2", "0.6.0", "0.7.0"] {
+        others.push((version, follower(&server, version).await));
+    }
+    let mut turn = start("t1");
+    turn["action"]["message"]["text"] = json!(
+        "chat/toolCallStart {\"toolCallId\": \"c\", \"toolName\": \"t\", \"displayName\": \"T\"}\n\
+         chat/toolCallDelta {\"toolCallId\": \"c\", \"invocationMessage\": \"Reading\"}\nhang"
+    );
+    last.dispatch(turn).await;
+    for (version, words) in &mut others {
+        let heard = words.until("chat/toolCallDelta").await;
+        let content = (*version != "0.7.0").then(|| json!(""));
+        assert_eq!(
+            heard["action"].get("content"),
+            content.as_ref(),
+            "{version}"
+        );
+        assert_eq!(heard["action"]["invocationMessage"], "Reading");
+    }
+    let heard = first.until("session/toolCallDelta").await;
+    assert_eq!(heard["action"]["content"], "");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_no_action_is_refused_and_costs_nothing_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let (_first, _last) = first_and_last(&server).await;
+    for version in ["0.2.0", "0.4.0", "0.9.0", "1.0.0"] {
+        let hello = json!({"channel": "ahp-root://", "protocolVersions": [version], "clientId": format!("of {version}")});
+        let (mut words, _) = offer(&server, hello).await;
+        words
+            .ask("subscribe", json!({"channel": SESSION}))
+            .await
+            .unwrap();
+        for action in [json!([]), json!(null), json!("x"), json!(7)] {
+            words
+                .dispatch(json!({"channel": SESSION, "action": action}))
+                .await;
+            words
+                .ask("listSessions", json!({"channel": "ahp-root://"}))
+                .await
+                .unwrap();
+            let refused = words.heard.pop().unwrap();
+            let reason = refused["params"]["rejectionReason"].as_str().unwrap();
+            assert!(
+                reason.contains("expected an object"),
+                "{version}: {refused}"
+            );
+            assert_eq!(refused["params"]["action"], action);
+        }
+    }
+    server.stop().await.unwrap();
+}
+
+/// Why something is refused is said in words that the client knows.
+#[tokio::test]
+async fn reasons_are_in_the_client_s_own_words() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let (_first, _last) = first_and_last(&server).await;
+    let mut words = follower(&server, "0.4.0").await;
+    let action = json!({"type": "session/activeClientChanged", "activeClient": null});
+    words
+        .dispatch(json!({"channel": chat_uri(), "action": action}))
+        .await;
+    let refused = words.until("session/activeClientChanged").await;
+    assert_eq!(
+        refused["rejectionReason"],
+        "`session/activeClientChanged` does not belong on this channel"
+    );
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn who_comes_back_and_is_not_known_is_told_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let mut words = Words::connect(&server).await;
+    let params = json!({"clientId": "nobody", "lastSeenServerSeq": 3, "subscriptions": []});
+    let error = words.ask("reconnect", params).await.unwrap_err();
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("initialize"), "{error}");
+    // Nor can anybody take the place of the host itself.
+    let hello = json!({"channel": "ahp-root://", "protocolVersions": ["0.9.0"], "clientId": "x"});
+    words.ask("initialize", hello).await.unwrap();
+    for root in ["agenthost:/root", "root:/"] {
+        let refused = words.ask("createSession", json!({"channel": root})).await;
+        assert_eq!(refused.unwrap_err()["code"], -32602, "{root}");
+    }
     server.stop().await.unwrap();
 }

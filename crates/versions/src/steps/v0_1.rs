@@ -49,6 +49,9 @@ impl step::Step for Step {
             "Customization" => customizations::of_session(part),
             "ClientPluginCustomization" => customizations::refer(part),
             "AgentInfo" => customizations::of_agent(part),
+            "SessionState" | "ChatState" | "CustomizationsChanged" => {
+                customizations::tell_apart(part);
+            }
             _ => {}
         }
         Fate::Keep

@@ -16,6 +16,7 @@ mod values;
 
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::{ChannelKind, ChannelState};
+use agenthost_protocol::chat::{ChatAction, DraftChanged};
 use agenthost_protocol::session::SessionAction;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
@@ -43,6 +44,12 @@ impl step::Step for Step {
                 ),
                 Some(ChannelState::Session(before)),
             ) => clients::reword(at, before, &action),
+            // Older releases are not told of these turns, but of what they show to
+            // be chosen.
+            (Action::Chat(ChatAction::TurnsLoaded(_)), Some(ChannelState::Chat(_))) => {
+                let draft = ChatAction::DraftChanged(DraftChanged { draft: None });
+                vec![action, Action::Chat(draft)]
+            }
             _ => vec![action],
         }
     }

@@ -295,6 +295,47 @@ fn a_customization_is_switched_by_its_address() {
     assert_eq!(toggled("sk"), []);
 }
 
+/// What a folder has comes as several containers of one address; here they go by
+/// their addresses.
+#[test]
+fn customizations_of_one_address_are_told_apart() {
+    let one = |id: &str| json!({ "type": "directory", "id": id, "uri": "file:///w", "name": id, "contents": "rule", "writable": false, "enabled": true });
+    let mut session = session();
+    session["customizations"] = json!([one("a b"), one("c"), session["customizations"][0]]);
+    let client = Client::of(Release::V0_1).knows(SESSION, None, &session);
+    let addresses = |customizations: &Json| -> Vec<String> {
+        let customizations = customizations.as_array().unwrap().iter();
+        let uri = |one: &Json| one["customization"]["uri"].as_str().unwrap().to_owned();
+        customizations
+            .inspect(|one| assert_eq!(one.get("id"), None))
+            .map(uri)
+            .collect()
+    };
+    let expected = ["file:///w#a%20b", "file:///w#c", "file:///plugins/p"];
+    let state = client.sees(SESSION, &session).unwrap();
+    assert_eq!(addresses(&state["customizations"]), expected);
+    let changed = json!({
+        "type": "session/customizationsChanged", "customizations": session["customizations"],
+    });
+    let heard = client.hears(SESSION, &changed);
+    assert_eq!(addresses(&heard[0].1["customizations"]), expected);
+    let removed = json!({ "type": "session/customizationRemoved", "id": "old" });
+    let heard = client.hears(SESSION, &removed);
+    assert_eq!(addresses(&heard[0].1["customizations"]), expected);
+    for (id, uri) in ["a b", "c", "p"].into_iter().zip(expected) {
+        let toggled = json!({
+            "type": "session/customizationToggled", "id": id,
+            "enablement": [{ "kind": "session", "enabled": false }],
+        });
+        assert_eq!(client.hears(SESSION, &toggled)[0].1["uri"], uri);
+        let switched = json!({
+            "type": "session/customizationToggled", "session": SESSION, "uri": uri,
+            "enabled": false,
+        });
+        assert_eq!(client.says("", switched).1["id"], id);
+    }
+}
+
 #[test]
 fn a_client_s_reference_is_a_plugin() {
     let reference = json!({

@@ -3,7 +3,7 @@
 use agenthost_protocol::uri::{Uri, default_chat};
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json};
-use agenthost_versions::Call;
+use agenthost_versions::{Call, Dispatch};
 use serde_json::json;
 
 use crate::worlds::{Client, chat_with};
@@ -13,9 +13,23 @@ const OTHER: &str = "ahp-chat:/other";
 const SESSION: &str = "ahp-session:/s";
 
 fn session() -> Json {
+    let agent = |uri: &str| json!({ "type": "agent", "id": uri, "uri": uri, "name": uri });
     json!({
         "provider": "p", "title": "", "status": 1, "lifecycle": "ready", "activeClients": [],
         "chats": [], "defaultChat": CHAT,
+        "customizations": [{
+            "type": "plugin", "id": "plugin", "uri": "file:///plugin", "name": "Plugin",
+            "children": [agent("file:///a"), agent("file:///b")],
+        }],
+    })
+}
+
+/// A host whose agent has these models.
+fn root(models: &[&str]) -> Json {
+    let model = |id: &&str| json!({ "id": id, "provider": "p", "name": id });
+    let models: Vec<_> = models.iter().map(model).collect();
+    json!({
+        "agents": [{ "provider": "p", "displayName": "P", "description": "", "models": models }],
     })
 }
 
@@ -215,6 +229,41 @@ fn a_message_goes_to_what_is_chosen() {
         let (up, said) = client.says(channel, queued.clone());
         assert_eq!(said["message"], message("hi", Some("m"), Some("file:///a")));
         assert_eq!(client.hears(&up, &said)[0].1, queued);
+    }
+}
+
+/// One client may type what it likes; that does not keep others from talking.
+#[test]
+fn a_message_does_not_go_to_what_is_not_there() {
+    let queued = json!({
+        "type": "chat/pendingMessageSet", "kind": "queued", "id": "q",
+        "message": message("hi", None, None),
+    });
+    let typed = chat(CHAT, Some(message("", Some("bogus"), Some("file:///gone"))));
+    let client = after(&typed, &typed).knows("ahp-root://", None, &root(&["m"]));
+    let (_, said) = client.says(CHAT, queued.clone());
+    assert_eq!(said["message"], message("hi", None, None));
+    let typed = chat(CHAT, Some(message("", Some("m"), Some("file:///a"))));
+    let client = after(&typed, &typed).knows("ahp-root://", None, &root(&["m"]));
+    let (_, said) = client.says(CHAT, queued);
+    assert_eq!(said["message"], message("hi", Some("m"), Some("file:///a")));
+}
+
+#[test]
+fn something_is_chosen_for_a_session_and_nothing_else() {
+    let chat = chat(CHAT, None);
+    let client = after(&chat, &chat).knows("ahp-root://", None, &root(&["m", "n"]));
+    for elsewhere in ["ahp-root://", CHAT] {
+        let Json::Object(action) = model_changed("n") else {
+            unreachable!()
+        };
+        let channel = elsewhere.to_owned();
+        let mut dispatch = Dispatch { channel, action };
+        let refused = client.chain.dispatch(&client.at(), &mut dispatch);
+        assert_eq!(
+            refused.unwrap_err().to_string(),
+            "`session/modelChanged` does not belong on this channel"
+        );
     }
 }
 

@@ -1,16 +1,12 @@
 //! Where 0.1 says what something is about.
 
-use agenthost_protocol::uri::RootChannel;
+use agenthost_protocol::uri::{OLD_ROOTS, RootChannel};
 use agenthost_protocol::wire::{Json, Object};
 use serde_json::json;
 
 use crate::document::Call;
 use crate::edit::{default, list_mut, remove, rename, set, text};
 use crate::step::Refused;
-
-/// What the root is called: by the documentation of 0.1, by its Rust client,
-/// and since.
-const ROOTS: &[&str] = &["agenthost:/root", "root:/", RootChannel::URI];
 
 /// Notifications, and what they were called inside of `notification`.
 const NOTIFICATIONS: &[(&str, &str)] = &[
@@ -108,7 +104,7 @@ fn area(action: &Object) -> Option<Area> {
 
 /// Addresses are opaque, but for the root's.
 fn channel(address: &str) -> &str {
-    if ROOTS.contains(&address) {
+    if OLD_ROOTS.contains(&address) {
         return RootChannel::URI;
     }
     address

@@ -1,12 +1,13 @@
 //! Customizations: references to plugins, known by their address.
 
-use agenthost_protocol::session::{Customization, CustomizationBase, SessionState};
+use agenthost_protocol::session::{Customization, SessionState};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::chain::Chain;
-use crate::edit::{default, list_mut, remove, rename, set, text};
+use crate::edit::{carry, default, list_mut, object_mut, objects_in, remove, rename, set, text};
 use crate::world::Moment;
 
 /// What a reference to a plugin says.
@@ -18,9 +19,11 @@ pub(super) fn refer(customization: &mut Object) {
     customization.retain(|field, _| REFERENCE.contains(&field.as_str()));
 }
 
-/// Makes a customization what a session has of it.
+/// Makes a customization what a session has of it. Its id stays until the list
+/// that it is in has told all of them apart.
 pub(super) fn of_session(customization: &mut Object) {
     let mut whole = std::mem::take(customization);
+    carry(&mut whole, customization, "id");
     let load = whole.shift_remove("load");
     let enabled = whole.shift_remove("enabled").unwrap_or(Json::Bool(true));
     let client = whole.shift_remove("clientId");
@@ -37,6 +40,40 @@ pub(super) fn of_session(customization: &mut Object) {
             }
         }
     }
+}
+
+/// Tells the customizations of a list apart, which are a session's by now. In 0.1
+/// they go by their address, which several of them may have.
+pub(super) fn tell_apart(owner: &mut Object) {
+    let all = || {
+        let list = owner.get("customizations").and_then(Json::as_array);
+        list.into_iter().flatten()
+    };
+    let name = |one: &Json| -> Option<(String, String)> {
+        let uri = one.get("customization")?.get("uri")?.as_str()?;
+        Some((one.get("id")?.as_str()?.to_owned(), uri.to_owned()))
+    };
+    let names: Vec<_> = all().filter_map(name).collect();
+    for one in objects_in(owner, "customizations") {
+        let id = one.shift_remove("id");
+        let id = id.as_ref().and_then(Json::as_str);
+        if let Some(reference) = object_mut(one, "customization")
+            && let Some(address) = id.and_then(|id| address(&names, id))
+        {
+            set(reference, "uri", address);
+        }
+    }
+}
+
+/// The address of a customization among others, by their ids and addresses: its
+/// own, if no other has it.
+fn address(names: &[(String, String)], id: &str) -> Option<String> {
+    let (_, uri) = names.iter().find(|(other, _)| other == id)?;
+    let same = names.iter().filter(|(_, other)| other == uri).count();
+    Some(match same {
+        1 => uri.clone(),
+        _ => format!("{uri}#{}", utf8_percent_encode(id, NON_ALPHANUMERIC)),
+    })
 }
 
 /// An agent has the bare references. Those in it are a session's by now.
@@ -71,6 +108,7 @@ pub(super) fn all_again(at: &Moment<'_>, session: &Uri) -> Option<Object> {
     let mut action = Object::new();
     set(&mut action, "type", "session/customizationsChanged");
     set(&mut action, "customizations", Json::Array(all));
+    tell_apart(&mut action);
     Some(action)
 }
 
@@ -79,8 +117,7 @@ pub(super) fn all_again(at: &Moment<'_>, session: &Uri) -> Option<Object> {
 pub(super) fn name_by_uri(at: &Moment<'_>, session: &Uri, action: &mut Object) -> Option<()> {
     let id = text(action, "id")?;
     let session = at.world.session(session)?;
-    let mut shown = shown(&session);
-    let uri = shown.find(|base| base.id.as_str() == id)?.uri.to_string();
+    let uri = address(&shown(&session), id)?;
     remove(action, &["id"]);
     set(action, "uri", uri);
     Some(())
@@ -92,12 +129,11 @@ pub(super) fn name_by_id(at: &Moment<'_>, session: &Uri, action: &mut Object) {
     let Some(uri) = text(action, "uri") else {
         return;
     };
-    let session = at.world.session(session);
-    let known = session.and_then(|session| {
-        let base = shown(&session).find(|base| base.uri.as_str() == uri)?;
-        Some(base.id.to_string())
-    });
-    let id = known.unwrap_or_else(|| uri.to_owned());
+    let shown = at.world.session(session).map(|session| shown(&session));
+    let shown = shown.unwrap_or_default();
+    let mut ids = shown.iter().map(|(id, _)| id);
+    let known = ids.find(|id| address(&shown, id).as_deref() == Some(uri));
+    let id = known.cloned().unwrap_or_else(|| uri.to_owned());
     remove(action, &["uri"]);
     set(action, "id", id);
 }
@@ -107,8 +143,10 @@ fn top(session: &SessionState) -> impl Iterator<Item = &Customization> {
     all.flat_map(|customizations| customizations.items())
 }
 
-/// What a client of 0.1 sees: no servers of tools.
-fn shown(session: &SessionState) -> impl Iterator<Item = &CustomizationBase> {
+/// What a client of 0.1 sees, by id and address: no servers of tools.
+fn shown(session: &SessionState) -> Vec<(String, String)> {
     let seen = |one: &&Customization| !matches!(one, Customization::McpServer(_));
-    top(session).filter(seen).filter_map(Customization::base)
+    let seen = top(session).filter(seen).filter_map(Customization::base);
+    seen.map(|base| (base.id.to_string(), base.uri.to_string()))
+        .collect()
 }

@@ -3,7 +3,8 @@
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatState, Message};
 use agenthost_protocol::common::{AgentSelection, ModelSelection};
-use agenthost_protocol::uri::Uri;
+use agenthost_protocol::session::ChildCustomization;
+use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 use serde_json::json;
@@ -39,10 +40,9 @@ impl Selection {
         let mut selection = message.map(Selection::of_message).unwrap_or_default();
         // There is no way to say that none is chosen any more.
         if selection.model.is_none() {
-            let chosen = chat.turns.iter().rev();
-            selection.model = chosen
-                .into_iter()
-                .find_map(|turn| turn.message.model.clone());
+            let turns = chat.turns.iter().rev().map(|turn| &*turn.message);
+            let mut messages = active.into_iter().chain(turns);
+            selection.model = messages.find_map(|message| message.model.clone());
         }
         selection
     }
@@ -162,6 +162,18 @@ pub(super) fn moved_with_session(at: &Moment<'_>, envelope: &Envelope) -> Vec<En
 }
 
 impl Selection {
+    /// Of it, what there is to choose in a session. What somebody typed that is
+    /// not there, or not any more, is no reason to refuse a message that does
+    /// not ask for it.
+    pub(super) fn that_exists(self, at: &Moment<'_>, session: &Uri) -> Self {
+        let has_model = |model: &ModelSelection| has_model(at, session, model.id.as_str());
+        let has_agent = |agent: &AgentSelection| has_agent(at, session, &agent.uri);
+        Selection {
+            model: self.model.filter(has_model),
+            agent: self.agent.filter(has_agent),
+        }
+    }
+
     /// What is other than before.
     fn but(&self, before: &Selection) -> Selection {
         Selection {
@@ -201,4 +213,31 @@ fn said(envelope: &Envelope, session: &Uri, actions: Vec<Json>) -> Vec<Envelope>
 
 fn to_json<T: serde::Serialize>(value: Option<&T>) -> Option<Json> {
     serde_json::to_value(value?).ok()
+}
+
+/// Whether the agent of a session has a model, as far as is known.
+fn has_model(at: &Moment<'_>, session: &Uri, model: &str) -> bool {
+    let Some(ChannelState::Root(root)) = at.world.state(&RootChannel.into()) else {
+        return true;
+    };
+    let Some(session) = at.world.session(session) else {
+        return true;
+    };
+    let mut agents = root.agents.iter();
+    let agent = agents.find(|agent| agent.provider == session.metadata.provider);
+    agent.is_none_or(|agent| agent.models.iter().any(|known| known.id.as_str() == model))
+}
+
+/// Whether a session has a custom agent, as far as is known.
+fn has_agent(at: &Moment<'_>, session: &Uri, agent: &Uri) -> bool {
+    let Some(session) = at.world.session(session) else {
+        return true;
+    };
+    let all = session.customizations.iter().flat_map(|all| all.items());
+    let on = all.filter(|one| one.is_on());
+    let mut children = on.flat_map(|one| one.children().into_iter().flatten());
+    children.any(|child| match child {
+        ChildCustomization::Agent(known) => known.leaf.base.uri == *agent && child.is_on(),
+        _ => false,
+    })
 }

@@ -1,5 +1,6 @@
 //! What a client of 0.4 chooses, as what is being typed in a chat.
 
+use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::uri::{Uri, default_chat};
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
@@ -60,6 +61,12 @@ pub(super) fn choose(at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Ref
         return Err(Refused::Invalid(format!("`{field}` has to be an object")));
     }
     let session = Uri::from(dispatch.channel.as_str());
+    let kind = at.world.state(&session).map(|state| state.kind());
+    if kind.is_some_and(|kind| kind != ChannelKind::Session) {
+        let kind = dispatch.kind();
+        let reason = format!("`{kind}` does not belong on this channel");
+        return Err(Refused::Invalid(reason));
+    }
     let chat = main_chat(at, &session).unwrap_or_else(|| default_chat(&session));
     let current = Selection::of_chat(at, &chat);
     let mut draft = draft(at, &chat);
@@ -97,13 +104,14 @@ pub(super) fn address(at: &Moment<'_>, dispatch: &mut Dispatch) {
 
 fn chosen_for(at: &Moment<'_>, chat: &Uri) -> Selection {
     let own = Selection::of_chat(at, chat);
-    if own != Selection::default() {
+    let Some(session) = at.world.session_of(chat) else {
         return own;
-    }
-    let session = at.world.session_of(chat);
-    session
-        .map(|session| Selection::of_session(at, &session))
-        .unwrap_or_default()
+    };
+    let chosen = match own == Selection::default() {
+        true => Selection::of_session(at, &session),
+        false => own,
+    };
+    chosen.that_exists(at, &session)
 }
 
 fn of_waiting(at: &Moment<'_>, chat: &Uri, id: &str) -> Option<Selection> {
