@@ -35,6 +35,16 @@ const NEW: &[&str] = &[
     "chat/workingDirectoryRemoved",
 ];
 
+/// What has working directories.
+const HAVE_DIRECTORIES: &[&str] = &[
+    "SessionState",
+    "SessionSummary",
+    "PartialSessionSummary",
+    "ChatState",
+    "ChatSummary",
+    "PartialChatSummary",
+];
+
 impl step::Step for Step {
     fn older(&self) -> Release {
         Release::V0_6
@@ -52,12 +62,7 @@ impl step::Step for Step {
 
     fn part(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
         match name {
-            "SessionState"
-            | "SessionSummary"
-            | "PartialSessionSummary"
-            | "ChatState"
-            | "ChatSummary"
-            | "PartialChatSummary" => take_first_directory(part),
+            _ if HAVE_DIRECTORIES.contains(&name) => take_first_directory(part),
             "ToolCall" | "ToolCallConfirmation" | "ToolCallRunning" | "ToolCallAuthRequired" => {
                 write_input(part);
                 terminals::split(part);
@@ -117,12 +122,7 @@ impl step::Step for Step {
 
     fn lift(&self, _row: &Row<'_>, name: &'static str, part: &mut Object) -> Fate {
         match name {
-            "SessionState"
-            | "SessionSummary"
-            | "PartialSessionSummary"
-            | "ChatState"
-            | "ChatSummary"
-            | "PartialChatSummary" => list_directory(part),
+            _ if HAVE_DIRECTORIES.contains(&name) => list_directory(part),
             "ToolCall" | "ToolCallResult" | "ToolCallContentChanged" => terminals::join(part),
             _ => {}
         }
