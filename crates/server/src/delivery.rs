@@ -31,7 +31,8 @@ const FEW: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Delivery {
     outbox: Outbox,
-    /// What goes with the next [`Delivery::hand_over`].
+    /// What goes with the next [`Delivery::hand_over`]: no more than one batch
+    /// makes, which is bounded.
     ready: Vec<Outgoing>,
     held: Option<Held>,
     crowded: Option<Crowded>,
