@@ -1,6 +1,6 @@
 //! Everything that is printed, and nothing else.
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, Write};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -82,13 +82,14 @@ pub(crate) fn start_log(verbose: bool, json: bool) -> anyhow::Result<()> {
         .with_target("agent_client_protocol", LevelFilter::OFF)
         .with_target("rmcp", LevelFilter::OFF)
         .with_default(LevelFilter::WARN);
+    // Levels are words: nothing needs a colour.
     let log = tracing_subscriber::fmt()
         .with_max_level(level)
+        .with_ansi(false)
         .with_writer(io::stderr);
     let started = if json {
         log.json().finish().with(ours).try_init()
     } else {
-        let log = log.with_ansi(io::stderr().is_terminal());
         log.finish().with(ours).try_init()
     };
     started.map_err(|error| anyhow::anyhow!("start the log: {error}"))

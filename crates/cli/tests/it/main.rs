@@ -9,6 +9,7 @@
 
 mod acp;
 mod agents;
+mod at_a_terminal;
 mod attach;
 mod coming_back;
 mod commands;
