@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use agenthost_protocol::action::ReceivedAction;
+use agenthost_protocol::action::{Action, ReceivedAction};
 use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::chat::{ChatAction, FetchTurnsParams, TurnsLoaded};
 use agenthost_protocol::connection::SubscribeParams;
@@ -88,18 +88,22 @@ impl Host {
         action: &ReceivedAction,
         out: &mut Effects,
     ) {
-        let ReceivedAction::Valid(agenthost_protocol::action::Action::Chat(ChatAction::Truncated(
-            cut,
-        ))) = action
-        else {
+        let ReceivedAction::Valid(Action::Chat(action)) = action else {
             return;
+        };
+        // Older clients are told that a turn goes on by cutting it off first.
+        let (turn, before, only_older) = match action {
+            ChatAction::Truncated(cut) => (cut.turn_id.as_ref(), 0, false),
+            ChatAction::TurnResume(resume) => (Some(&resume.turn_id), 1, true),
+            _ => return,
         };
         let chat = self.chat(channel);
         let index = chat.and_then(|chat| {
-            let last = cut.turn_id.as_ref()?;
-            chat.turns.find(|turn| turn.id == *last)
+            let turn = turn?;
+            chat.turns.find(|other| other.id == *turn)
         });
-        let Some(position) = index.map(|index| index + self.earlier(channel).len()) else {
+        let position = index.map(|index| index + self.earlier(channel).len());
+        let Some(position) = position.and_then(|position| position.checked_sub(before)) else {
             return;
         };
         let subscribers = self
@@ -110,6 +114,7 @@ impl Host {
             .into_iter()
             .flatten()
             .filter(|(_, subscription)| subscription.hidden > position)
+            .filter(|(_, subscription)| subscription.older || !only_older)
             .map(|(connection, _)| *connection)
             .collect();
         for connection in behind {

@@ -11,7 +11,7 @@ use agenthost_protocol::version::{Release, Version};
 use agenthost_protocol::wire::{Json, Object};
 use agenthost_versions::{Chain, Row};
 use rusqlite::functions::{Context, FunctionFlags};
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use crate::error::StoreError;
 
@@ -32,8 +32,8 @@ const LIFT: &str = "
 
 /// Takes all rows up to the release that this host speaks, or none of them.
 pub(crate) fn lift(connection: &mut Connection) -> Result<(), StoreError> {
-    let found: String =
-        connection.query_row("SELECT release FROM protocol", [], |row| row.get(0))?;
+    let found = connection.query_row("SELECT release FROM protocol", [], |row| row.get(0));
+    let found: String = found.optional()?.unwrap_or_else(|| "(none)".to_owned());
     let version = Version::parse(&found);
     if version == Some(Version::CURRENT) {
         return Ok(());

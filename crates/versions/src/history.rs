@@ -31,13 +31,19 @@ pub fn turns(chain: Chain, at: &Moment<'_>, params: &Object) -> Result<Json, Ref
         let channel: String = channel.chars().take(100).collect();
         return Err(Refused::Unknown(format!("there is no chat `{channel}`")));
     };
-    let end = match text(params, "before") {
-        Some(turn) => end_before(&chat, turn)?,
-        None => chat.turns.len(),
+    let end = match params.get("before") {
+        Some(Json::String(turn)) => end_before(&chat, turn)?,
+        None | Some(Json::Null) => chat.turns.len(),
+        Some(_) => return Err(wrong("before", "the name of a turn")),
     };
-    let limit = params.get("limit").and_then(Json::as_u64);
-    let limit = limit.and_then(|limit| usize::try_from(limit).ok());
-    let limit = limit.unwrap_or(MOST).clamp(1, MOST);
+    let limit = match params.get("limit") {
+        None | Some(Json::Null) => MOST,
+        Some(limit) => {
+            let limit = limit.as_u64().filter(|limit| *limit > 0);
+            let limit = limit.ok_or_else(|| wrong("limit", "a whole number of turns"))?;
+            usize::try_from(limit).unwrap_or(MOST).min(MOST)
+        }
+    };
     let start = end.saturating_sub(limit);
     let mut turns = Vec::new();
     for turn in chat.turns.items().take(end).skip(start) {
@@ -46,6 +52,10 @@ pub fn turns(chain: Chain, at: &Moment<'_>, params: &Object) -> Result<Json, Ref
         turns.extend(turn.map(Json::Object));
     }
     Ok(json!({ "turns": turns, "hasMore": start > 0 }))
+}
+
+fn wrong(field: &str, expected: &str) -> Refused {
+    Refused::Invalid(format!("{field}: expected {expected}"))
 }
 
 fn chat(at: &Moment<'_>, channel: &Uri) -> Option<Arc<ChatState>> {

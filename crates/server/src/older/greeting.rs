@@ -61,15 +61,17 @@ fn told(release: Release, version: &str) -> Json {
 }
 
 /// Corrects a greeting that the host would misread. Says whether it did.
-pub(super) fn correct(message: &mut Object) -> bool {
+pub(super) fn correct(host: &Host, message: &mut Object) -> bool {
     let returns = message.get("method").and_then(Json::as_str) == Some("reconnect");
     let Some(Json::Object(params)) = message.get_mut("params") else {
         return false;
     };
     if returns {
-        // In 0.1 there was none: it should be told that it is not known, and not
-        // that it forgot a channel.
-        let misses = !params.contains_key("channel");
+        // In 0.1 there was none: who is not known should be told so, and not that
+        // it forgot a channel.
+        let client = params.get("clientId").and_then(Json::as_str);
+        let known = client.is_some_and(|client| host.version_of(&ClientId::from(client)).is_some());
+        let misses = !params.contains_key("channel") && !known;
         if misses {
             params.insert("channel".to_owned(), Json::from(RootChannel::URI));
         }

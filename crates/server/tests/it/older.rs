@@ -236,6 +236,8 @@ async fn what_a_version_has_no_word_for_is_refused_as_it_was_said() {
         json!({"type": "session/agentChanged", "session": SESSION}),
         json!({"type": "session/modelChanged", "session": SESSION}),
         json!({"type": "chat/titleChanged", "session": SESSION, "title": "x"}),
+        json!({"type": "session/modelChanged", "session": "agenthost:/root", "model": {"id": "m"}}),
+        json!({"type": "session/titleChanged", "session": "root:/", "title": "x"}),
     ];
     for action in strange {
         let number = first.dispatch(json!({"action": action})).await;
@@ -380,5 +382,64 @@ async fn who_comes_back_and_is_not_known_is_told_so() {
         let refused = words.ask("createSession", json!({"channel": root})).await;
         assert_eq!(refused.unwrap_err()["code"], -32602, "{root}");
     }
+    server.stop().await.unwrap();
+}
+
+/// A program may be updated and keep its name: what it speaks now is not what it
+/// spoke when it was here.
+#[tokio::test]
+async fn who_comes_back_in_other_words_has_to_say_hello() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let (first, last) = first_and_last(&server).await;
+    drop((first, last));
+    let back = |client: &str| json!({"clientId": client, "lastSeenServerSeq": 0, "subscriptions": [SESSION]});
+    let mut newer = back("first");
+    newer["channel"] = json!("ahp-root://");
+    let hello =
+        json!({"channel": "ahp-root://", "protocolVersions": ["0.9.0"], "clientId": "first"});
+    for (greeting, hello) in [
+        (newer, hello),
+        (
+            back("last"),
+            json!({"protocolVersion": 1, "clientId": "last"}),
+        ),
+    ] {
+        let mut words = Words::connect(&server).await;
+        let refused = words.ask("reconnect", greeting.clone()).await;
+        assert_eq!(refused.unwrap_err()["code"], -32602, "{greeting}");
+        words.ask("initialize", hello).await.unwrap();
+    }
+    server.stop().await.unwrap();
+}
+
+/// Up to 0.8 a turn that goes on is cut off and begun again. Who has not been
+/// shown the turn before it could not cut anything off.
+#[tokio::test]
+async fn a_turn_goes_on_for_who_sees_nothing_before_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let (_first, mut last) = first_and_last(&server).await;
+    for turn in ["t1", "t2"] {
+        last.dispatch(start(turn)).await;
+        last.until("chat/turnComplete").await;
+    }
+    let mut failing = start("t3");
+    failing["action"]["message"]["text"] = json!("say one\nresumable\nsay two");
+    last.dispatch(failing).await;
+    last.until("chat/error").await;
+    let hello = json!({"channel": "ahp-root://", "protocolVersions": ["0.8.0"], "clientId": "old"});
+    let (mut old, _) = offer(&server, hello).await;
+    let latest = json!({"channel": chat_uri(), "view": {"turns": 1}});
+    let seen = old.ask("subscribe", latest).await.unwrap();
+    assert_eq!(seen["snapshot"]["state"]["turns"][0]["id"], "t3");
+    let resume = json!({"type": "chat/turnResume", "turnId": "t3"});
+    last.dispatch(json!({"channel": chat_uri(), "action": resume}))
+        .await;
+    let shown = old.until("chat/turnsLoaded").await;
+    assert_eq!(shown["action"]["turns"][0]["id"], "t2");
+    let cut = old.until("chat/truncated").await;
+    assert_eq!(cut["action"]["turnId"], "t2");
+    old.until("chat/turnComplete").await;
     server.stop().await.unwrap();
 }

@@ -82,6 +82,29 @@ fn turns_behind_one_that_is_not_there_are_refused() {
     assert!(matches!(nameless, Err(Refused::Invalid(_))));
 }
 
+/// Else who asks wrongly would get the same turns for ever.
+#[test]
+fn what_makes_no_sense_is_no_way_to_ask_for_turns() {
+    let client = client().knows(CHAT, Some(SESSION), &long_chat());
+    let strange = [
+        json!({ "limit": "x" }),
+        json!({ "limit": 1.5 }),
+        json!({ "limit": -1 }),
+        json!({ "before": 5 }),
+        json!({ "before": {} }),
+    ];
+    for mut params in strange {
+        params["channel"] = json!(CHAT);
+        let asked = fetched(&client, &params);
+        assert!(matches!(asked, Err(Refused::Invalid(_))), "{params}");
+    }
+    let nothing = json!({ "channel": CHAT, "before": null, "limit": null });
+    assert_eq!(
+        fetched(&client, &nothing),
+        fetched(&client, &json!({ "channel": CHAT }))
+    );
+}
+
 #[test]
 fn the_turns_of_a_session_are_those_of_its_chat() {
     let session = json!({

@@ -31,7 +31,7 @@ pub(super) fn take_out(action: &mut Object) -> Result<String, Refused> {
     match area(action) {
         Some(Area::Root) => Ok(RootChannel::URI.to_owned()),
         Some(Area::Named(field)) => match action.shift_remove(field) {
-            Some(Json::String(channel)) => Ok(channel),
+            Some(Json::String(address)) => Ok(channel(&address).to_owned()),
             _ => Err(Refused::Invalid(format!("the action has no `{field}`"))),
         },
         None => Err(Refused::Unknown("there is no such action".to_owned())),
