@@ -116,6 +116,12 @@ impl Viewer {
         &self.client
     }
 
+    /// Whether it goes by a name. Asked by whoever sends what was made, it makes
+    /// nothing personal.
+    pub fn is_called(&self, client: &ClientId) -> bool {
+        self.client == *client
+    }
+
     /// The chat that this client sees as a session, if it is one that it
     /// subscribed to.
     pub fn chat_of(&self, session: &Uri) -> Option<&Uri> {

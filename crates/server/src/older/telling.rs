@@ -122,7 +122,7 @@ impl Older {
         let lines = peer.lines(happened, told)?;
         let mut words = Words::from(peer.wanted(lines));
         if let Some(origin) = &happened.envelope.origin
-            && *peer.viewer.client() == origin.client_id
+            && peer.viewer.is_called(&origin.client_id)
         {
             // It waits for its own, even if that changed nothing it can see.
             let number = serde_json::to_value(origin.client_seq).map_err(Lost::from)?;
@@ -138,8 +138,6 @@ impl Older {
                 };
                 words.echo = Some(action_text(echo)?);
             }
-            // That it is this client's own says nothing about what comes next.
-            peer.viewer.is_personal();
         }
         Ok(words)
     }
