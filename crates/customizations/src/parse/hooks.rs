@@ -111,7 +111,15 @@ pub(super) fn declared(
         };
         let mut hooks = Vec::new();
         for entry in entries {
-            let matcher = entry.get("matcher").and_then(Value::as_str);
+            // One that is meant for some must not be run for all.
+            let matcher = match entry.get("matcher") {
+                None | Some(Value::Null) => None,
+                Some(Value::String(matcher)) => Some(matcher.as_str()),
+                Some(_) => {
+                    found.problem(path, "a hook is not run: its matcher has to be a text");
+                    continue;
+                }
+            };
             match entry.get("hooks") {
                 Some(Value::Array(inner)) => {
                     for hook in inner {
@@ -195,11 +203,14 @@ fn hook_of(
         found.problem(path, "a hook has no command");
         return None;
     };
-    let seconds = value
-        .get("timeout")
-        .or_else(|| value.get("timeoutSec"))
-        .and_then(Value::as_f64)
-        .filter(|seconds| seconds.is_finite() && *seconds > 0.0);
+    let given = value.get("timeout").or_else(|| value.get("timeoutSec"));
+    let seconds = given.and_then(Value::as_f64);
+    let seconds = seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0);
+    if given.is_some_and(|given| !given.is_null()) && seconds.is_none() {
+        let usual = PATIENCE.as_secs();
+        let problem = format!("a hook's timeout has to be a number of seconds: it gets {usual}");
+        found.problem(path, problem);
+    }
     let patience = seconds
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
         .map_or(PATIENCE, |patience| patience.min(LONGEST));

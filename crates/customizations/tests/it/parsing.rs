@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use agenthost_customizations::package::Package;
-use agenthost_customizations::parse::{Frame, Kind, Layout, Parsed, parse};
+use agenthost_customizations::parse::{Detail, Frame, Kind, Layout, Parsed, parse};
 use agenthost_protocol::uri::Uri;
 use expect_test::{Expect, expect};
 
@@ -191,6 +191,32 @@ fn a_rule_of_which_nobody_knows_when_it_counts_does_not_count_always() {
           rule plain x:/p/plain.md alwaysApply=true
           rule said x:/p/said.md alwaysApply=true
           rule types x:/p/types.md alwaysApply=false
+    "#]].assert_eq(&render::parsed(&parsed));
+}
+
+#[test]
+fn a_hook_that_is_meant_for_some_is_not_run_for_all() {
+    let hooks = r#"{"hooks": {"Stop": [
+        {"matcher": ["Read"], "command": "a"},
+        {"matcher": 7, "hooks": [{"command": "b"}]},
+        {"matcher": null, "timeout": "10", "command": "c"},
+        {"timeout": -1, "command": "d"},
+        {"timeout": null, "command": "e"}
+    ]}}"#;
+    let parsed = of(Layout::Plugin, &[("hooks/hooks.json", hooks)]);
+    let Detail::Hooks(run) = &parsed.items[0].detail else {
+        panic!("expected hooks");
+    };
+    let run: Vec<_> = run
+        .iter()
+        .map(|hook| (hook.command.as_str(), hook.patience.as_secs()))
+        .collect();
+    assert_eq!(run, [("c", 30), ("d", 30), ("e", 30)]);
+    expect![[r#"
+        - -: degraded
+          ! `hooks/hooks.json`: a hook is not run: its matcher has to be a text
+          ! `hooks/hooks.json`: a hook's timeout has to be a number of seconds: it gets 30
+          hook Stop x:/p/hooks/hooks.json at="0:11-6:5"
     "#]].assert_eq(&render::parsed(&parsed));
 }
 
