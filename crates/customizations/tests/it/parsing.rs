@@ -217,7 +217,8 @@ fn a_hook_that_is_meant_for_some_is_not_run_for_all() {
           ! `hooks/hooks.json`: a hook is not run: its matcher has to be a text
           ! `hooks/hooks.json`: a hook's timeout has to be a number of seconds: it gets 30
           hook Stop x:/p/hooks/hooks.json at="0:11-6:5"
-    "#]].assert_eq(&render::parsed(&parsed));
+    "#]]
+    .assert_eq(&render::parsed(&parsed));
 }
 
 #[test]
