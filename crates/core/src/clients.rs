@@ -57,8 +57,13 @@ pub(crate) enum Presence {
     /// when a page is loaded again (HSK-23).
     Active(Vec<ConnectionId>),
     /// Gone, but perhaps not for long.
-    Grace,
+    Grace(Departure),
 }
+
+/// One time of many that a client left. Who came back and left again has a grace
+/// period of its own for that.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Departure(pub u64);
 
 /// A connection.
 #[derive(Debug, Clone)]
@@ -76,6 +81,9 @@ pub(crate) struct Connection {
 pub(crate) struct Clients {
     pub(crate) connections: BTreeMap<ConnectionId, Connection>,
     pub(crate) clients: BTreeMap<ClientId, Client>,
+    /// The latest of all. Those who were here before the host started left at
+    /// the first.
+    departure: Departure,
 }
 
 impl Clients {
@@ -99,12 +107,12 @@ impl Clients {
         }
         let client = self.clients.entry(id.clone()).or_insert_with(|| Client {
             record: record.clone(),
-            presence: Presence::Grace,
+            presence: Presence::Grace(Departure::default()),
         });
         client.record = record;
         match &mut client.presence {
             Presence::Active(connections) => connections.push(connection),
-            Presence::Grace => client.presence = Presence::Active(vec![connection]),
+            Presence::Grace(_) => client.presence = Presence::Active(vec![connection]),
         }
     }
 
@@ -120,8 +128,9 @@ impl Clients {
         {
             connections.retain(|other| *other != connection);
             if connections.is_empty() {
-                client.presence = Presence::Grace;
-                left = Some(id);
+                self.departure.0 += 1;
+                client.presence = Presence::Grace(self.departure);
+                left = Some((id, self.departure));
             }
         }
         Detached {
@@ -130,15 +139,14 @@ impl Clients {
         }
     }
 
-    /// The grace period of a client is over. Says whether it is forgotten.
-    pub(crate) fn forget(&mut self, id: &ClientId) -> bool {
-        let absent = matches!(
-            self.clients.get(id),
-            Some(Client {
-                presence: Presence::Grace,
-                ..
-            })
-        );
+    /// The grace period of a client after a departure is over. Says whether it
+    /// is forgotten.
+    pub(crate) fn forget(&mut self, id: &ClientId, departure: Departure) -> bool {
+        let client = self.clients.get(id);
+        let absent = client.is_some_and(|client| match client.presence {
+            Presence::Grace(left) => left == departure,
+            Presence::Active(_) => false,
+        });
         if absent {
             self.clients.remove(id);
         }
@@ -152,5 +160,5 @@ pub(crate) struct Detached {
     /// The channels it was subscribed to.
     pub(crate) subscriptions: BTreeSet<Uri>,
     /// The client, if this was its last connection.
-    pub(crate) left: Option<ClientId>,
+    pub(crate) left: Option<(ClientId, Departure)>,
 }

@@ -10,7 +10,7 @@ use agenthost_protocol::rpc::{RequestId, RpcError, UnsupportedVersionData};
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::{Release, Version};
 
-use crate::clients::ClientRecord;
+use crate::clients::{ClientRecord, Departure};
 use crate::completions;
 use crate::effect::{Answer, Effects, Seen, Write};
 use crate::env::Env;
@@ -179,8 +179,14 @@ impl Host {
         kept && !windowed && params.subscriptions.iter().all(known)
     }
 
-    pub(crate) fn end_grace(&mut self, env: &Env, client: &ClientId, out: &mut Effects) {
-        if self.clients.forget(client) {
+    pub(crate) fn end_grace(
+        &mut self,
+        env: &Env,
+        client: &ClientId,
+        departure: Departure,
+        out: &mut Effects,
+    ) {
+        if self.clients.forget(client, departure) {
             out.write(Write::ClientForgotten(client.clone()));
             self.leave_unwatched(env, client, out);
         }

@@ -17,7 +17,7 @@ use agenthost_protocol::version::Release;
 
 use crate::agent::{ForbiddenValue, SlashCommand};
 use crate::changesets::Looking;
-use crate::clients::{Client, ClientRecord, Clients, Connection, Presence};
+use crate::clients::{Client, ClientRecord, Clients, Connection, Departure, Presence};
 use crate::customizations::Customizing;
 use crate::effect::Effects;
 use crate::env::Env;
@@ -207,7 +207,7 @@ impl Host {
             host.hold(stored, Held::Here(Loaded::whole(root)));
         }
         for (id, record) in remembered.clients {
-            let presence = Presence::Grace;
+            let presence = Presence::Grace(Departure::default());
             host.clients.clients.insert(id, Client { record, presence });
         }
         host
@@ -233,10 +233,15 @@ impl Host {
         found
     }
 
-    /// Clients that were here when the host stopped. Their grace periods have
-    /// to be started.
-    pub fn absent_clients(&self) -> Vec<ClientId> {
-        self.clients.clients.keys().cloned().collect()
+    /// Clients that are not here, and when they left. The grace periods of those
+    /// who were here when the host stopped have to be started.
+    pub fn absent_clients(&self) -> Vec<(ClientId, Departure)> {
+        let clients = self.clients.clients.iter();
+        let absent = clients.filter_map(|(id, client)| match client.presence {
+            Presence::Grace(departure) => Some((id.clone(), departure)),
+            Presence::Active(_) => None,
+        });
+        absent.collect()
     }
 
     /// The last number that was given out.
@@ -272,7 +277,9 @@ impl Host {
             } => self.receive(env, connection, message, out),
             Input::Disconnected { connection } => self.disconnect(connection, out),
             Input::Agent { session, event } => self.agent_event(env, &session, event, out),
-            Input::GraceEnded { client } => self.end_grace(env, &client, out),
+            Input::GraceEnded { client, departure } => {
+                self.end_grace(env, &client, departure, out);
+            }
             Input::TokenExpired { place, given } => self.expire_token(place, given, out),
             Input::Compacted { log_start } => self.log_start = log_start,
             Input::Restored { channel, loaded } => self.restore(env, &channel, loaded, out),
@@ -361,8 +368,9 @@ impl Host {
             }
             self.end_unwatched(&uri, out);
         }
-        if let Some(client) = detached.left {
-            out.later(self.config.grace, Input::GraceEnded { client });
+        if let Some((client, departure)) = detached.left {
+            let ended = Input::GraceEnded { client, departure };
+            out.later(self.config.grace, ended);
         }
     }
 

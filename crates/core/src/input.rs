@@ -14,7 +14,7 @@ use agenthost_protocol::uri::Uri;
 use crate::agent::AgentEvent;
 use crate::authentication::TokenPlace;
 use crate::changes::{ChangeOperation, Comparison, Mark, Marked, Operated, Worktree};
-use crate::clients::Principal;
+use crate::clients::{Departure, Principal};
 use crate::completions::{FileSearch, FoundFile};
 use crate::customizing::CustomizationEvent;
 use crate::effect::Answer;
@@ -61,10 +61,13 @@ pub enum Input {
         event: AgentEvent,
     },
     /// The grace period of a client is over. Sent for every period that was
-    /// asked for; a client that came back in time is left alone.
+    /// asked for; a client that came back in time is left alone, also if it has
+    /// left again.
     GraceEnded {
         /// The client.
         client: ClientId,
+        /// When it left.
+        departure: Departure,
     },
     /// The time of a token is over. Sent for every token; a newer one for the
     /// same is left alone.

@@ -22,7 +22,7 @@ impl Host {
         let connections: &[ConnectionId] = match self.clients.clients.get(client) {
             Some(client) => match &client.presence {
                 Presence::Active(connections) => connections,
-                Presence::Grace => &[],
+                Presence::Grace(_) => &[],
             },
             None => &[],
         };

@@ -83,7 +83,7 @@ pub use changes::{
     ChangeErrand, ChangeOperation, ChangeTask, Comparison, GitStanding, Mark, Marked, Moment,
     Operated, Operation, Span, Standing, TurnOf, Worktree, WorktreeWish,
 };
-pub use clients::{ClientRecord, Principal};
+pub use clients::{ClientRecord, Departure, Principal};
 pub use command_report::{COMMAND_COLS, COMMAND_ROWS, CommandReport};
 pub use completions::{FileKind, FileSearch, FoundFile, ITEMS};
 pub use contents::{ContentAddress, KeptText, MalformedAddress, SessionKey, short_hash};

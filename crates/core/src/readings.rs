@@ -249,7 +249,7 @@ impl Host {
         let client = sender.and_then(|sender| self.clients.clients.get(sender));
         match client.map(|client| &client.presence) {
             Some(Presence::Active(connections)) => connections.clone(),
-            Some(Presence::Grace) | None => Vec::new(),
+            Some(Presence::Grace(_)) | None => Vec::new(),
         }
     }
 }

@@ -155,8 +155,9 @@ impl Driver {
         // Clients that were here may come back; those that do not are
         // forgotten like any other.
         let grace = self.host.grace();
-        for client in self.host.absent_clients() {
-            self.later.after(grace, Input::GraceEnded { client });
+        for (client, departure) in self.host.absent_clients() {
+            let ended = Input::GraceEnded { client, departure };
+            self.later.after(grace, ended);
         }
         Ok(())
     }

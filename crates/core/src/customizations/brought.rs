@@ -92,7 +92,7 @@ impl Host {
         let client = self.clients.clients.get(client);
         let connections = match client.map(|client| &client.presence) {
             Some(Presence::Active(connections)) => connections.clone(),
-            Some(Presence::Grace) | None => Vec::new(),
+            Some(Presence::Grace(_)) | None => Vec::new(),
         };
         self.ask_client(connections, wanted, Asker::Customization(ticket), out);
     }

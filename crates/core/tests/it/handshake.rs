@@ -179,6 +179,44 @@ fn a_client_comes_back() {
     );
 }
 
+/// Who comes and goes has each time to come back, and not what is left of the
+/// first.
+#[test]
+fn a_client_that_leaves_again_has_a_grace_period_of_its_own() {
+    check(
+        r#"
+        - c1 joins a
+        c1 leave
+        - c2 connect me was c1
+        - c2 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
+        c2 leave
+        grace a 1
+        - c3 connect
+        c3 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
+        c3 leave
+        grace a
+        - c4 connect
+        c4 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
+        "#,
+        expect![[r#"
+            c1 leave
+                grace a 30000
+            c2 leave
+                grace a 30000
+            grace a 1
+                nothing
+            c3 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
+                c3: replay (0, 0] of [], missing []
+            c3 leave
+                grace a 30000
+            grace a
+                nothing
+            c4 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
+                c4: error -32008 client `a` is not known here any more: initialize again
+        "#]],
+    );
+}
+
 /// A session was disposed and another made at the same address while the
 /// client was away: the actions of one do not fit the other, so it gets
 /// snapshots.

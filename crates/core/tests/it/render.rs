@@ -204,7 +204,7 @@ fn render_use(command: &TerminalCommand) -> String {
 /// What will come after a while.
 fn render_later(input: &Input) -> String {
     match input {
-        Input::GraceEnded { client } => format!("grace {client}"),
+        Input::GraceEnded { client, .. } => format!("grace {client}"),
         Input::TokenExpired { place, .. } => format!("token for {} expires", place.resource),
         Input::StillSilent { call, .. } => format!("await {}", call.key().unwrap()),
         Input::AgentsLearned => "show agents".to_owned(),

@@ -12,7 +12,7 @@
 //! c1 refuses CODE                  the same, with an error
 //! c1 ! CHANNEL ACTION {payload}     dispatches an action
 //! agent SESSION [in CHAT] EVENT     an agent tells something: see the testkit
-//! grace CLIENT         restart         quiet         wait MS
+//! grace CLIENT [NTH]        restart         quiet         wait MS
 //! found PATH ...       what came of the oldest search for files
 //! done                 the oldest request about files went well
 //! terminal T wrote TEXT | title TEXT | in FOLDER | exited [CODE [TEXT]]
@@ -39,8 +39,8 @@
 //! the host was asked to run.
 
 use agenthost_core::{
-    Answer, CommandLine, ConnectionId, Effects, Failure, FileKind, FoundFile, Input, RawAnswer,
-    Received, ServerMessage, TerminalEnd, TerminalEvent, uris,
+    Answer, CommandLine, ConnectionId, Departure, Effects, Failure, FileKind, FoundFile, Input,
+    RawAnswer, Received, ServerMessage, TerminalEnd, TerminalEvent, uris,
 };
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message, RpcError};
@@ -223,9 +223,7 @@ impl Runner<'_> {
                 self.world.step(Input::StillUntold { call })
             }
             "learned" => self.world.step(Input::AgentsLearned),
-            "grace" => self.world.step(Input::GraceEnded {
-                client: ClientId::from(rest),
-            }),
+            "grace" => self.end_grace(rest),
             "wait" => {
                 self.world.now += rest.parse::<i64>().unwrap();
                 Effects::default()
@@ -237,6 +235,17 @@ impl Runner<'_> {
                 self.client(connection, rest)
             }
         }
+    }
+
+    /// Ends the grace period that runs, or one that is named.
+    fn end_grace(&mut self, line: &str) -> Effects {
+        let (client, departure) = match line.split_once(' ') {
+            Some((client, nth)) => (client, Some(Departure(nth.parse().unwrap()))),
+            None => (line, None),
+        };
+        let client = ClientId::from(client);
+        let departure = departure.unwrap_or_else(|| self.world.departure_of(&client));
+        self.world.step(Input::GraceEnded { client, departure })
     }
 
     fn channel(&self, name: &str) -> Uri {

@@ -510,8 +510,10 @@ impl Simulation {
     }
 
     fn end_grace(&mut self) {
+        // Of whoever is away; sometimes one that is long over.
         let client = ClientId::from(format!("client-{}", self.chance.rng.u32(0..3)));
-        self.world.step(Input::GraceEnded { client });
+        let departure = self.world.departure_of(&client);
+        self.world.step(Input::GraceEnded { client, departure });
     }
 
     /// Killed, and started again. Sometimes old actions are gone from the log.

@@ -11,15 +11,15 @@ use agenthost_core::agent::AgentCommand;
 use agenthost_core::customizing::CustomizationErrand;
 use agenthost_core::tool_servers::{ToolErrand, ToolTicket};
 use agenthost_core::{
-    Answer, ChangeErrand, Config, ConnectionId, Effect, Effects, Env, Extent, FileErrand,
-    FileSearch, Host, Input, Need, Principal, Received, Seen, TerminalCommand, WatchErrand, Write,
-    hide_apps, without_apps,
+    Answer, ChangeErrand, Config, ConnectionId, Departure, Effect, Effects, Env, Extent,
+    FileErrand, FileSearch, Host, Input, Need, Principal, Received, Seen, TerminalCommand,
+    WatchErrand, Write, hide_apps, without_apps,
 };
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::connection::Implementation;
-use agenthost_protocol::ids::{ProviderId, ServerSeq, TurnId};
+use agenthost_protocol::ids::{ClientId, ProviderId, ServerSeq, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::root::{
@@ -145,6 +145,16 @@ fn schema() -> SessionConfigSchema {
 }
 
 impl World {
+    /// When a client left that is away.
+    pub(crate) fn departure_of(&self, client: &ClientId) -> Departure {
+        let absent = self.host.absent_clients();
+        let mut absent = absent.into_iter().filter(|(other, _)| other == client);
+        absent
+            .next()
+            .map(|(_, departure)| departure)
+            .unwrap_or_default()
+    }
+
     pub(crate) fn new() -> Self {
         Self::with(config())
     }
