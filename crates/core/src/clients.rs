@@ -139,6 +139,16 @@ impl Clients {
         }
     }
 
+    /// Clients that are not here, and when they left.
+    pub(crate) fn absent(&self) -> Vec<(ClientId, Departure)> {
+        let absent = self.clients.iter();
+        let absent = absent.filter_map(|(id, client)| match client.presence {
+            Presence::Grace(departure) => Some((id.clone(), departure)),
+            Presence::Active(_) => None,
+        });
+        absent.collect()
+    }
+
     /// The grace period of a client after a departure is over. Says whether it
     /// is forgotten.
     pub(crate) fn forget(&mut self, id: &ClientId, departure: Departure) -> bool {

@@ -236,12 +236,7 @@ impl Host {
     /// Clients that are not here, and when they left. The grace periods of those
     /// who were here when the host stopped have to be started.
     pub fn absent_clients(&self) -> Vec<(ClientId, Departure)> {
-        let clients = self.clients.clients.iter();
-        let absent = clients.filter_map(|(id, client)| match client.presence {
-            Presence::Grace(departure) => Some((id.clone(), departure)),
-            Presence::Active(_) => None,
-        });
-        absent.collect()
+        self.clients.absent()
     }
 
     /// The last number that was given out.
@@ -356,22 +351,6 @@ impl Host {
         self.show_requests(out);
         self.drop_watches(out);
         self.remember_terminals(out);
-    }
-
-    fn disconnect(&mut self, connection: ConnectionId, out: &mut Effects) {
-        self.forget_requests(connection, out);
-        let detached = self.clients.detach(connection);
-        self.end_questions(connection, out);
-        for uri in detached.subscriptions {
-            if let Some(channel) = self.channels.get_mut(&uri) {
-                channel.subscribers.remove(&connection);
-            }
-            self.end_unwatched(&uri, out);
-        }
-        if let Some((client, departure)) = detached.left {
-            let ended = Input::GraceEnded { client, departure };
-            out.later(self.config.grace, ended);
-        }
     }
 
     pub(crate) fn hold(&mut self, stored: StoredChannel, held: Held) {

@@ -1,4 +1,4 @@
-//! Clients that no longer take part in a session.
+//! Connections that are gone, and clients that no longer take part in a session.
 
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::session::{ActiveClientRemoved, SessionAction};
@@ -8,9 +8,26 @@ use crate::clients::Presence;
 use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::Host;
-use crate::input::ConnectionId;
+use crate::input::{ConnectionId, Input};
 
 impl Host {
+    /// A connection is gone.
+    pub(crate) fn disconnect(&mut self, connection: ConnectionId, out: &mut Effects) {
+        self.forget_requests(connection, out);
+        let detached = self.clients.detach(connection);
+        self.end_questions(connection, out);
+        for uri in detached.subscriptions {
+            if let Some(channel) = self.channels.get_mut(&uri) {
+                channel.subscribers.remove(&connection);
+            }
+            self.end_unwatched(&uri, out);
+        }
+        if let Some((client, departure)) = detached.left {
+            let ended = Input::GraceEnded { client, departure };
+            out.later(self.config.grace, ended);
+        }
+    }
+
     /// A client leaves a session when its last connection to it does (CLT-6).
     pub(crate) fn leave_if_unwatched(
         &mut self,
