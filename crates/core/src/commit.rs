@@ -10,7 +10,7 @@ use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::effect::{Effect, Effects, Recipient, Write};
-use crate::host::{Held, Host, StoredChannel, Subscription};
+use crate::host::{Held, Host, StoredChannel};
 use crate::input::{ConnectionId, Loaded};
 use crate::scenes::Scene;
 use crate::side_channel::without_apps;
@@ -66,19 +66,16 @@ impl Host {
             Outcome::NoOp if origin.is_some() => {}
             Outcome::NoOp | Outcome::WrongChannel | Outcome::Invalid(_) => return outcome,
         }
-        let recipient = |(connection, subscription): (&ConnectionId, &Subscription)| Recipient {
-            connection: *connection,
-            patience: subscription.patience,
-        };
-        let (older, to): (Vec<_>, Vec<_>) = target
-            .subscribers
-            .iter()
-            .partition(|(_, watcher)| watcher.older);
-        let older: Vec<_> = older
-            .into_iter()
-            .map(|(connection, _)| *connection)
-            .collect();
-        let mut to: Vec<_> = to.into_iter().map(recipient).collect();
+        let (mut older, mut to) = (Vec::new(), Vec::new());
+        for (connection, subscription) in &target.subscribers {
+            match subscription.older {
+                true => older.push(*connection),
+                false => to.push(Recipient {
+                    connection: *connection,
+                    patience: subscription.patience,
+                }),
+            }
+        }
         let envelope = Arc::new(ActionEnvelope {
             channel: channel.clone(),
             action: Arc::new(action),

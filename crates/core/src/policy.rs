@@ -17,11 +17,10 @@ use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatAction, Message, MessageKind};
 use agenthost_protocol::ids::{ClientId, ProviderId};
 use agenthost_protocol::root::{AgentInfo, MultipleWorkingDirectoriesCapability};
-use agenthost_protocol::session::{ChildCustomization, SessionAction, SessionState};
+use agenthost_protocol::session::{SessionAction, SessionState};
 use agenthost_protocol::uri::Uri;
 
 use crate::completions;
-use crate::customizations::all_of;
 use crate::env::Env;
 use crate::host::Host;
 use crate::refusal::{Failure, Refusal};
@@ -117,31 +116,17 @@ pub(crate) fn check_message(
 ) -> Result<(), Refusal> {
     from_user(message)?;
     completions::check_attachments(message)?;
-    if let Some(model) = &message.model {
-        let mut models = agent.into_iter().flat_map(|agent| &agent.models);
-        if !models.any(|known| known.id == model.id) {
-            return Err(unknown("model", &model.id));
-        }
+    if let Some(model) = &message.model
+        && !agent.is_some_and(|agent| agent.has_model(&model.id))
+    {
+        return Err(unknown("model", &model.id));
     }
     if let Some(custom) = &message.agent
-        && !session.is_some_and(|session| has_agent(session, &custom.uri))
+        && !session.is_some_and(|session| session.offers_agent(&custom.uri))
     {
         return Err(unknown("custom agent", &custom.uri));
     }
     Ok(())
-}
-
-fn has_agent(session: &SessionState, uri: &Uri) -> bool {
-    let on = all_of(session).filter(|one| one.is_on());
-    let mut children = on.flat_map(|one| one.children().into_iter().flatten());
-    children.any(|child| match child {
-        // One that only agents may pick, nobody else can (CUS-18).
-        ChildCustomization::Agent(agent) => {
-            let pickable = agent.disable_user_invocation != Some(true);
-            agent.leaf.base.uri == *uri && pickable && child.is_on()
-        }
-        _ => false,
-    })
 }
 
 /// Clients speak for their users and for nobody else (DSP-15).

@@ -75,7 +75,8 @@ pub struct Call {
     pub params: Object,
 }
 
-fn name(action: &Object) -> &str {
+/// The name of an action.
+pub(crate) fn name(action: &Object) -> &str {
     action
         .get("type")
         .and_then(Json::as_str)

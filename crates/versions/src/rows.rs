@@ -10,6 +10,7 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Object;
 
 use crate::chain::Chain;
+use crate::document::name;
 use crate::graph::{GRAPH, Order, Place};
 use crate::step::Step;
 
@@ -42,8 +43,7 @@ impl Chain {
     pub fn lift_action(&self, row: &Row<'_>, action: &mut Object) {
         for step in self.steps.iter().rev() {
             step.lift_action(row, action);
-            let kind = action.get("type").and_then(|kind| kind.as_str());
-            let place = GRAPH.action(kind.unwrap_or_default());
+            let place = GRAPH.action(name(action));
             lift_by(*step, row, place, action);
         }
     }

@@ -52,7 +52,8 @@ impl Names {
 
     fn insert(&mut self, name: Arc<str>, index: usize) {
         if self.recent.len() >= RECENT {
-            Arc::make_mut(&mut self.settled).append(&mut self.recent);
+            let settled = Arc::make_mut(&mut self.settled);
+            settled.extend(std::mem::take(&mut self.recent));
         }
         self.recent.insert(name, index);
     }

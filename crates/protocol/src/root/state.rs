@@ -1,7 +1,7 @@
 //! The state of the host.
 
 use crate::common::{ConfigSchema, Meta, ModelInfo, ProtectedResource};
-use crate::ids::ProviderId;
+use crate::ids::{ModelId, ProviderId};
 use crate::session::Customization;
 use crate::terminal::TerminalInfo;
 use crate::wire::{Object, Wire};
@@ -66,6 +66,11 @@ impl AgentInfo {
             customizations: None,
             capabilities: None,
         }
+    }
+
+    /// Whether it has a model.
+    pub fn has_model(&self, id: &ModelId) -> bool {
+        self.models.iter().any(|model| model.id == *id)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod child;
 
+use super::SessionState;
 use super::mcp_server::McpServerCustomization;
 use crate::common::{Icon, Meta, TextRange};
 use crate::ids::{ClientId, CustomizationId};
@@ -179,6 +180,23 @@ impl CustomizationEnablement {
             // A scope that nobody here understands must not turn things on.
             Some(Self::Unknown(_)) => false,
         }
+    }
+}
+
+impl SessionState {
+    /// Whether a person can have a custom agent of the session take a message.
+    pub fn offers_agent(&self, uri: &Uri) -> bool {
+        let all = self.customizations.iter().flat_map(|all| all.items());
+        let on = all.filter(|one| one.is_on());
+        let mut children = on.flat_map(|one| one.children().into_iter().flatten());
+        children.any(|child| match child {
+            // One that only agents may pick, nobody else can (CUS-18).
+            ChildCustomization::Agent(agent) => {
+                let pickable = agent.disable_user_invocation != Some(true);
+                agent.leaf.base.uri == *uri && pickable && child.is_on()
+            }
+            _ => false,
+        })
     }
 }
 

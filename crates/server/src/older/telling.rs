@@ -117,7 +117,7 @@ impl Older {
         told: &mut Told,
     ) -> Result<Words, TellError> {
         let Some(peer) = self.peers.get_mut(&connection) else {
-            return Ok(Words::from_iter([]));
+            return Ok(Words::default());
         };
         let lines = peer.lines(happened, told)?;
         let mut words = Words::from(peer.wanted(lines));
@@ -150,7 +150,7 @@ impl Older {
         rejection: &Rejection,
     ) -> Result<Words, TellError> {
         let Some(peer) = self.peers.get_mut(&connection) else {
-            return Ok(Words::from_iter([]));
+            return Ok(Words::default());
         };
         let number = serde_json::to_value(rejection.origin.client_seq).map_err(Lost::from)?;
         let envelopes = match peer.recall(&number) {
@@ -183,7 +183,7 @@ impl Older {
         told: &mut Told,
     ) -> Result<Words, TellError> {
         let Some(peer) = self.peers.get(&connection) else {
-            return Ok(Words::from_iter([]));
+            return Ok(Words::default());
         };
         let channel = about(notification);
         let lines = match told.to(peer, &channel) {
@@ -217,7 +217,7 @@ impl Older {
         request: &HostRequest,
     ) -> Result<Words, TellError> {
         let Some(peer) = self.peers.get_mut(&connection) else {
-            return Ok(Words::from_iter([]));
+            return Ok(Words::default());
         };
         let method = request.method();
         let mut call = Call {

@@ -66,6 +66,7 @@ pub(super) struct Line {
 }
 
 /// What one client is told, in order.
+#[derive(Default)]
 pub(crate) struct Words {
     /// Its own action, as it sent it.
     pub(super) echo: Option<Utf8Bytes>,

@@ -321,12 +321,7 @@ async fn what_is_no_action_is_refused_and_costs_nothing_else() {
     let server = host(directory.path()).await;
     let (_first, _last) = first_and_last(&server).await;
     for version in ["0.2.0", "0.4.0", "0.9.0", "1.0.0"] {
-        let hello = json!({"channel": "ahp-root://", "protocolVersions": [version], "clientId": format!("of {version}")});
-        let (mut words, _) = offer(&server, hello).await;
-        words
-            .ask("subscribe", json!({"channel": SESSION}))
-            .await
-            .unwrap();
+        let mut words = follower(&server, version).await;
         for action in [json!([]), json!(null), json!("x"), json!(7)] {
             words
                 .dispatch(json!({"channel": SESSION, "action": action}))

@@ -123,20 +123,15 @@ impl step::Step for Step {
     }
 
     fn dispatch(&self, _at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Refused> {
-        match dispatch.kind() {
-            "chat/turnStarted" => default(&mut dispatch.action, "startedAt", NO_TIME),
-            "chat/turnComplete" | "chat/turnCancelled" | "chat/error" => {
-                default(&mut dispatch.action, "duration", 0);
-            }
-            "changeset/filesReviewedChanged" => review(&mut dispatch.action),
-            _ => {}
-        }
+        take_up(&mut dispatch.action, NO_TIME);
         Ok(())
     }
 
     fn lift(&self, row: &Row<'_>, name: &'static str, part: &mut Object) -> Fate {
         match name {
-            "ActiveTurn" => default(part, "startedAt", began(row)),
+            "ActiveTurn" => {
+                default(part, "startedAt", Timestamp::from_millis(row.at).as_str());
+            }
             "ChatState" => waiting::ask_within_turn(part),
             _ => {}
         }
@@ -144,26 +139,23 @@ impl step::Step for Step {
     }
 
     fn lift_action(&self, row: &Row<'_>, action: &mut Object) {
-        match text(action, "type") {
-            Some("chat/turnStarted") => default(action, "startedAt", began(row)),
-            Some("chat/turnComplete" | "chat/turnCancelled" | "chat/error") => {
-                default(action, "duration", 0);
-            }
-            Some("changeset/filesReviewedChanged") => review(action),
-            _ => {}
-        }
+        take_up(action, Timestamp::from_millis(row.at).as_str());
     }
 }
 
-/// When a turn of a row began, as far as that is known.
-fn began(row: &Row<'_>) -> Json {
-    let at = Timestamp::from_millis(row.at);
-    Json::from(at.as_str())
-}
-
-fn review(action: &mut Object) {
-    set(action, "type", "changeset/filesReviewChanged");
-    rename(action, "fileIds", "files");
+/// Takes an action up, whoever said it. When a turn began is given.
+fn take_up(action: &mut Object, began: &str) {
+    match text(action, "type") {
+        Some("chat/turnStarted") => default(action, "startedAt", began),
+        Some("chat/turnComplete" | "chat/turnCancelled" | "chat/error") => {
+            default(action, "duration", 0);
+        }
+        Some("changeset/filesReviewedChanged") => {
+            set(action, "type", "changeset/filesReviewChanged");
+            rename(action, "fileIds", "files");
+        }
+        _ => {}
+    }
 }
 
 /// Whether a turn is running. Newer clients do not take up a question without

@@ -45,15 +45,12 @@ pub(super) fn of_session(customization: &mut Object) {
 /// Tells the customizations of a list apart, which are a session's by now. In 0.1
 /// they go by their address, which several of them may have.
 pub(super) fn tell_apart(owner: &mut Object) {
-    let all = || {
-        let list = owner.get("customizations").and_then(Json::as_array);
-        list.into_iter().flatten()
-    };
     let name = |one: &Json| -> Option<(String, String)> {
         let uri = one.get("customization")?.get("uri")?.as_str()?;
         Some((one.get("id")?.as_str()?.to_owned(), uri.to_owned()))
     };
-    let names: Vec<_> = all().filter_map(name).collect();
+    let all = owner.get("customizations").and_then(Json::as_array);
+    let names: Vec<_> = all.into_iter().flatten().filter_map(name).collect();
     for one in objects_in(owner, "customizations") {
         let id = one.shift_remove("id");
         let id = id.as_ref().and_then(Json::as_str);

@@ -3,7 +3,7 @@
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatState, Message};
 use agenthost_protocol::common::{AgentSelection, ModelSelection};
-use agenthost_protocol::session::ChildCustomization;
+use agenthost_protocol::session::SessionState;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
@@ -166,11 +166,12 @@ impl Selection {
     /// not there, or not any more, is no reason to refuse a message that does
     /// not ask for it.
     pub(super) fn that_exists(self, at: &Moment<'_>, session: &Uri) -> Self {
-        let has_model = |model: &ModelSelection| has_model(at, session, model.id.as_str());
-        let has_agent = |agent: &AgentSelection| has_agent(at, session, &agent.uri);
+        let Some(session) = at.world.session(session) else {
+            return self;
+        };
         Selection {
-            model: self.model.filter(has_model),
-            agent: self.agent.filter(has_agent),
+            model: self.model.filter(|model| has_model(at, &session, model)),
+            agent: self.agent.filter(|agent| session.offers_agent(&agent.uri)),
         }
     }
 
@@ -216,28 +217,11 @@ fn to_json<T: serde::Serialize>(value: Option<&T>) -> Option<Json> {
 }
 
 /// Whether the agent of a session has a model, as far as is known.
-fn has_model(at: &Moment<'_>, session: &Uri, model: &str) -> bool {
+fn has_model(at: &Moment<'_>, session: &SessionState, model: &ModelSelection) -> bool {
     let Some(ChannelState::Root(root)) = at.world.state(&RootChannel.into()) else {
-        return true;
-    };
-    let Some(session) = at.world.session(session) else {
         return true;
     };
     let mut agents = root.agents.iter();
     let agent = agents.find(|agent| agent.provider == session.metadata.provider);
-    agent.is_none_or(|agent| agent.models.iter().any(|known| known.id.as_str() == model))
-}
-
-/// Whether a session has a custom agent, as far as is known.
-fn has_agent(at: &Moment<'_>, session: &Uri, agent: &Uri) -> bool {
-    let Some(session) = at.world.session(session) else {
-        return true;
-    };
-    let all = session.customizations.iter().flat_map(|all| all.items());
-    let on = all.filter(|one| one.is_on());
-    let mut children = on.flat_map(|one| one.children().into_iter().flatten());
-    children.any(|child| match child {
-        ChildCustomization::Agent(known) => known.leaf.base.uri == *agent && child.is_on(),
-        _ => false,
-    })
+    agent.is_none_or(|agent| agent.has_model(&model.id))
 }
