@@ -249,13 +249,11 @@ fn worktrees(directory: &Path) -> Vec<Finding> {
 
 fn git() -> Finding {
     let hint = "install git to see, undo and commit what agents change";
-    match std::process::Command::new("git").arg("--version").output() {
-        Ok(output) if output.status.success() => {
-            let version = String::from_utf8_lossy(&output.stdout);
-            let version = version.trim().trim_start_matches("git version ");
+    match agenthost_workspace::git_version() {
+        Ok(version) => {
+            let version = version.trim_start_matches("git version ");
             Finding::good("git", output::plain(version))
         }
-        Ok(_) => Finding::bad("git", "it does not say its version", hint),
         Err(error) => Finding::bad("git", format!("it can't be run: {error}"), hint),
     }
 }

@@ -116,8 +116,12 @@ impl Host {
     /// Tells which code may run, if that is something else than before.
     pub(crate) fn tell_trusted(&mut self, out: &mut Effects) {
         let keys = self.trusted_code();
-        if self.customizes() && self.trusted_told != keys {
-            self.trusted_told.clone_from(&keys);
+        if self.trusted_told == keys {
+            return;
+        }
+        self.trusted_told.clone_from(&keys);
+        out.push(Effect::TrustCode { keys: keys.clone() });
+        if self.customizes() {
             let trust = CustomizationErrand::Trust { keys };
             out.push(Effect::Customize(Box::new(trust)));
             for known in self.customizing.values_mut() {

@@ -4,6 +4,7 @@
 //! in one transaction; then the effects are carried out, in order. So nothing
 //! is seen, and nothing is started, that a crash could make undone.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use agenthost_protocol::action::{ActionEnvelope, Rejection};
@@ -227,6 +228,12 @@ pub enum Effect {
     /// them; what comes back depends on what it is. What is asked of the agent
     /// after a turn is about to begin waits until that is marked.
     Changes(Box<ChangeErrand>),
+    /// Replace the keys of the code that a person has allowed to run: that of
+    /// repositories. Sent when they change; at first there are none.
+    TrustCode {
+        /// The keys.
+        keys: BTreeSet<String>,
+    },
     /// Pass on what a server of tools has to say.
     PassOn {
         /// What, in the words of MCP.

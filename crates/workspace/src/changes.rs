@@ -10,7 +10,6 @@
 mod compare;
 mod content;
 mod error;
-mod git;
 mod marks;
 mod names;
 mod operate;
@@ -25,7 +24,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agenthost_core::{
@@ -36,9 +35,9 @@ use agenthost_protocol::common::ChangesSummary;
 use agenthost_protocol::uri::Uri;
 
 use crate::address::path_of;
+use crate::git::Git;
 use compare::summarize;
 pub use error::ChangesError;
-use git::Git;
 use marks::Marks;
 use repository::Repository;
 pub use worktrees::Leftover;
@@ -66,6 +65,8 @@ pub struct Changes {
     notes: Option<Arc<Path>>,
     /// Worktrees that are being set up, and whether that is still wanted.
     setups: Mutex<BTreeMap<SessionKey, Arc<AtomicBool>>>,
+    /// Keys of the code of repositories that may run.
+    trusted: Mutex<Arc<BTreeSet<String>>>,
 }
 
 impl Changes {
@@ -75,7 +76,20 @@ impl Changes {
             directory,
             notes: None,
             setups: Mutex::default(),
+            trusted: Mutex::default(),
         }
+    }
+
+    /// Replaces the keys of the code that may run, see
+    /// [`RepositoryCode`](crate::RepositoryCode).
+    pub fn trust(&self, keys: BTreeSet<String>) {
+        *self.trusted.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
+    }
+
+    fn git(&self, directory: &Path, timeout: Duration) -> Git {
+        let trusted = self.trusted.lock();
+        let trusted = trusted.unwrap_or_else(PoisonError::into_inner);
+        Git::new(directory, timeout).trusting(Arc::clone(&trusted))
     }
 
     /// Notes what it runs in a directory, so that the next one can end it.
@@ -212,7 +226,11 @@ impl Changes {
         // What was in files is for nobody else to read.
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true).mode(0o700).create(&directory)?;
-        Ok(Kept { directory, key })
+        Ok(Kept {
+            directory,
+            key,
+            git: self.git(Path::new("/"), LOOKING),
+        })
     }
 }
 
@@ -221,6 +239,8 @@ impl Changes {
 struct Kept {
     directory: PathBuf,
     key: SessionKey,
+    /// Git, to be used in the folders of the session.
+    git: Git,
 }
 
 impl Kept {
@@ -236,7 +256,7 @@ impl Kept {
             let within = |known: &Repository| directory.starts_with(&known.directory);
             if !found.iter().any(within) {
                 found.retain(|known| !known.directory.starts_with(&directory));
-                let git = Git::new(&directory, patience);
+                let git = self.git.at(&directory).again(patience);
                 found.push(Repository::open(git, &directory, &self.directory)?);
             }
         }

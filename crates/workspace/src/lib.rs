@@ -20,6 +20,7 @@ mod contents;
 mod environment;
 mod files;
 mod find;
+mod git;
 mod terminal;
 mod text;
 mod watch;
@@ -30,6 +31,7 @@ pub use contents::{ContentError, Contents};
 pub use environment::shared_environment;
 pub use files::{FileError, Files, LARGEST};
 pub use find::{Bounds, find_files};
+pub use git::{GitError, RepositoryCode, RepositoryHook, clone_shallow, version as git_version};
 pub use terminal::{
     GRACE, KeepOutput, Plain, Program, RUN_VARIABLE, Run, RunMark, RunningNote, Shell, Startup,
     Tail, Terminal, TerminalError, TerminalStart, sweep,

@@ -9,6 +9,7 @@ use agenthost_customizations::parse::{DeclaredWay, HookEvent};
 use agenthost_customizations::{Allowed, CODE, Looked, Runs};
 use agenthost_protocol::session::{ChildCustomization, Customization};
 use agenthost_protocol::wire::{Json, Object};
+use agenthost_workspace::{GitError, RepositoryCode};
 use anyhow::{Context, bail};
 
 use super::here::{Here, TRUSTED};
@@ -21,7 +22,8 @@ use crate::talk::Typed;
 ///
 /// Hooks and servers are programs. Those of your own folders and of the
 /// configuration run; those that came with a project, or that a client
-/// brought, wait until somebody has looked at them. What is allowed is what is
+/// brought, wait until somebody has looked at them. So do the hooks and the
+/// filters of its git repository: operations such as a commit need them. What is allowed is what is
 /// there now: when it changes, it waits again. The host remembers it.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -53,6 +55,7 @@ Examples:
   agenthost customizations allow                  what waits, and what is allowed
   agenthost customizations allow Hooks            shows what they run, and asks
   agenthost customizations allow MCP servers
+  agenthost customizations allow git              hooks and filters of the repository
   agenthost customizations allow --remove Hooks   no longer";
 
 /// A container with code.
@@ -85,7 +88,10 @@ async fn allow(client: &mut Client, mut here: Here, arguments: &Arguments) -> an
         }
         None => {
             let looked = here.look().await?;
-            looked.iter().filter_map(Coded::looked).collect()
+            let repository = inspect_repository(here.directory.clone()).await?;
+            let repository = repository.map(|code| Coded::repository(code, &keys));
+            let coded = looked.iter().filter_map(Coded::looked);
+            coded.chain(repository).collect()
         }
     };
     let name = arguments.name.join(" ");
@@ -149,6 +155,24 @@ impl Coded {
         })
     }
 
+    /// The code of the repository that the folder is in.
+    fn repository(code: RepositoryCode, keys: &[String]) -> Self {
+        let hooks = code.hooks.iter();
+        let hooks = hooks.map(|hook| format!("hook {}: {}", hook.name, hook.path.display()));
+        let settings = code.settings.iter();
+        let settings = settings.map(|(key, value)| format!("setting {key}: {value}"));
+        Coded {
+            name: "git".to_owned(),
+            uri: code.repository.display().to_string(),
+            allowed: match keys.contains(&code.key) {
+                true => Allowed::ByPerson,
+                false => Allowed::NotYet,
+            },
+            runs: hooks.chain(settings).collect(),
+            key: code.key,
+        }
+    }
+
     /// What a session has. The host does not say what is run, only when.
     fn shown(shown: &Customization) -> Option<Self> {
         let base = shown.base()?;
@@ -178,6 +202,15 @@ impl Coded {
 
     fn is_called(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name) || self.key == name || self.uri == name
+    }
+}
+
+async fn inspect_repository(folder: PathBuf) -> anyhow::Result<Option<RepositoryCode>> {
+    let inspected = tokio::task::spawn_blocking(move || RepositoryCode::inspect(&folder)).await?;
+    match inspected {
+        // Without git no operation runs its code.
+        Err(GitError::NotInstalled) => Ok(None),
+        inspected => inspected.context("look for the code of the git repository"),
     }
 }
 

@@ -336,6 +336,7 @@ fn a_session_shows_what_is_found() {
             customized s1 gone p
                 c1: 5 s1 session/customizationRemoved {"id":"p"}
             c1 ! root root/configChanged {"config": {"trustedCode": ["file:///p#1"]}}
+                trust code {"file:///p#1"}
                 customizations: trust {"file:///p#1"}
             c1 disposeSession s1
                 tools: end

@@ -129,6 +129,7 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                 short(&errand.session),
                 render_changes(&errand.task)
             ),
+            Effect::TrustCode { keys } => format!("trust code {keys:?}"),
             Effect::KeepContent(kept) => format!("keep {:?} as {}", kept.text, kept.name),
             Effect::ShareContent { from, to } => {
                 format!("share content of {} with {}", short(from), short(to))

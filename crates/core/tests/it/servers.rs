@@ -467,6 +467,7 @@ fn servers_that_may_not_run_are_not_tried_again_and_again() {
             tools s1 sought
                 tools: tools of clients []
             c1 ! root root/configChanged {"config": {"trustedCode": ["file:///c#1"]}}
+                trust code {"file:///c#1"}
                 customizations: trust {"file:///c#1"}
             customized s1 updated {"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}}
                 c1: 7 s1 session/mcpServerStateChanged {"state":{"kind":"starting","blocking":true},"id":"m"}

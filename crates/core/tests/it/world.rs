@@ -70,6 +70,13 @@ pub(crate) struct World {
     steps: u128,
 }
 
+/// A copy of the data directory, and what tests know of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Backup {
+    log: Log,
+    queues: Queues,
+}
+
 /// What a client knows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mirror {
@@ -295,6 +302,7 @@ impl World {
                     }
                     Ok(Answer::Snapshots(result)) => {
                         client.channels.clear();
+                        client.seen = ServerSeq(0);
                         client.start(&result.snapshots);
                     }
                     Ok(Answer::Replay {
@@ -401,7 +409,7 @@ impl World {
                 }
                 self.tools.push_back((**errand).clone());
             }
-            Effect::PassOn { .. } => {}
+            Effect::PassOn { .. } | Effect::TrustCode { .. } => {}
             Effect::FindFiles(search) => self.searches.push_back(search.clone()),
             Effect::UseFiles(errand) => self.errands.push_back(errand.clone()),
             // What agents do with tokens is theirs.
@@ -510,6 +518,21 @@ impl World {
             self.restore(Need { channel, extent }, &mut all);
         }
         all
+    }
+
+    /// Copies the data directory.
+    pub(crate) fn back_up(&self) -> Backup {
+        Backup {
+            log: self.log.clone(),
+            queues: self.queues.clone(),
+        }
+    }
+
+    /// Replaces the data directory by a copy: all that came later is lost. The
+    /// host has to be started again.
+    pub(crate) fn restore_backup(&mut self, backup: &Backup) {
+        self.log = backup.log.clone();
+        self.queues = backup.queues.clone();
     }
 
     /// Every mirror shows what the host has, and the host what the log has.

@@ -37,16 +37,11 @@ pub(super) fn clone(url: &str, reference: Option<&str>, into: &Path) -> Result<(
     if !known.iter().any(|start| url.starts_with(start)) || !reference_is_plain {
         return Err(FetchError::Address(short(url)));
     }
-    git(Path::new("/"), |git| {
-        git.args(["init", "--quiet", "--"]).arg(into)
-    })?;
-    git(into, |git| {
-        let reference = reference.unwrap_or("HEAD");
-        git.args(["fetch", "--quiet", "--depth", "1", "--no-tags", "--"])
-            .args([url, reference])
-    })?;
-    git(into, |git| {
-        git.args(["checkout", "--quiet", "--detach", "FETCH_HEAD"])
+    agenthost_workspace::clone_shallow(url, reference, into, PATIENCE).map_err(|error| {
+        FetchError::Program {
+            program: "git",
+            problem: short(&error.to_string()),
+        }
     })
 }
 
@@ -64,26 +59,6 @@ pub(super) fn download(url: &str, into: &Path) -> Result<(), FetchError> {
         .arg("--")
         .arg(url);
     run("curl", curl)
-}
-
-fn git(
-    directory: &Path,
-    arguments: impl FnOnce(&mut Command) -> &mut Command,
-) -> Result<(), FetchError> {
-    let mut git = Command::new("git");
-    git.current_dir(directory)
-        .args(["-c", "core.hooksPath=/dev/null"])
-        .args(["-c", "core.fsmonitor=false"])
-        .args(["-c", "protocol.ext.allow=never"])
-        .args(["-c", "submodule.recurse=false"])
-        .args(["-c", "core.symlinks=true"]);
-    arguments(&mut git);
-    git.env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env("GIT_ASKPASS", "true")
-        .env("GIT_SSH_COMMAND", "ssh -oBatchMode=yes");
-    run("git", git)
 }
 
 /// Runs a program in a process group of its own, as long as there is patience.

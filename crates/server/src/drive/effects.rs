@@ -152,6 +152,7 @@ impl Driver {
                 return Ok(self.later.terminal(session, terminal, *command));
             }
             Effect::Changes(errand) => self.later.surveys.begin(*errand),
+            Effect::TrustCode { keys } => self.later.surveys.changes().trust(keys),
             Effect::KeepContent(kept) => self.later.keep(&kept),
             Effect::ShareContent { from, to } => self.later.share_content(&from, &to),
             Effect::ForgetContent { session } => self.later.forget_content(&session),

@@ -11,11 +11,11 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
 use super::compare::{Difference, Side};
-use super::git::Git;
 use super::repository::Repository;
 use super::{Changes, ChangesError, LOOKING};
 use crate::address::{escape, uri_of_raw};
 use crate::files::{FileError, LARGEST, encode};
+use crate::git::{Git, GitError};
 
 /// How addresses of what was in files begin.
 pub(super) fn beginning() -> String {
@@ -182,8 +182,8 @@ impl Changes {
         if !ours.is_dir() {
             return Err(unknown());
         }
-        let git = Git::new(&ours, LOOKING).with("GIT_DIR", &ours);
-        let failed = |error: ChangesError| FileError::Failed {
+        let git = Git::of_host(&ours, LOOKING);
+        let failed = |error: GitError| FileError::Failed {
             uri: uri.clone(),
             problem: error.to_string(),
         };

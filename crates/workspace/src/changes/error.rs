@@ -5,6 +5,8 @@ use std::io;
 use agenthost_core::Failure;
 use agenthost_protocol::uri::Uri;
 
+use crate::git::GitError;
+
 /// Why something is not known of files, or could not be done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangesError {
@@ -46,6 +48,22 @@ pub enum ChangesError {
 impl From<io::Error> for ChangesError {
     fn from(error: io::Error) -> Self {
         ChangesError::Io(error.to_string())
+    }
+}
+
+impl From<GitError> for ChangesError {
+    fn from(error: GitError) -> Self {
+        match error {
+            GitError::NotInstalled => ChangesError::NoGit,
+            GitError::NoDirectory => ChangesError::NoFolder,
+            GitError::TimedOut => ChangesError::TooSlow,
+            GitError::TooMuchOutput => ChangesError::TooMuch("output of git".to_owned()),
+            error @ (GitError::NotAllowed(_) | GitError::UnusableConfig(_)) => {
+                ChangesError::Refused(error.to_string())
+            }
+            GitError::Failed(words) => ChangesError::Git(words),
+            GitError::Io(words) => ChangesError::Io(words),
+        }
     }
 }
 

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use agenthost_core::{Mark, TurnOf, short_hash};
 
-use super::git::Git;
 use super::repository::Repository;
 use super::{ChangesError, Kept, LOOKING};
+use crate::git::Git;
 
 /// So many bytes of loose objects are a lot.
 const MUCH: u64 = 128 * 1024 * 1024;
@@ -77,7 +77,7 @@ impl Kept {
             if !ours.is_dir() || size(&ours.join("objects"))? < MUCH {
                 continue;
             }
-            let git = Git::new(&ours, LOOKING).with("GIT_DIR", &ours);
+            let git = Git::of_host(&ours, LOOKING);
             let mut arguments = vec!["prune".to_owned(), "--expire=10.minutes.ago".to_owned()];
             arguments.extend(Marks::all(&self.directory.join("marks"))?);
             git.ask(arguments)?;

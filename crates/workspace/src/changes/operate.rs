@@ -11,13 +11,13 @@ use agenthost_protocol::common::ContentRef;
 use agenthost_protocol::uri::Uri;
 
 use super::compare::Difference;
-use super::git::{Answered, Git};
 use super::put_back::{Plan, put_back};
 use super::repository::Repository;
 use super::tree::Taken;
 use super::{ChangesError, Kept, OPERATING, compare, standing};
 use crate::address::{path_of, uri_of_raw};
 use crate::files::LARGEST;
+use crate::git::{Git, GitOutput};
 
 /// Does what is wanted, or nothing.
 pub(super) fn operate(
@@ -25,6 +25,13 @@ pub(super) fn operate(
     repositories: &[Repository],
     wanted: &ChangeOperation,
 ) -> Result<Operated, ChangesError> {
+    if wanted.operation != Operation::ShowPatch {
+        // Without its filters, files would be written as the repository does
+        // not mean them: unencrypted, for example.
+        for repository in repositories.iter().filter_map(|one| one.real.as_ref()) {
+            repository.check_settings_allowed()?;
+        }
+    }
     match wanted.operation {
         Operation::Stage => stage(repositories, wanted),
         Operation::Commit => commit(repositories, wanted),
@@ -98,15 +105,15 @@ fn commit_folder(repository: &Repository, message: &str) -> Result<String, Chang
     };
     let committed = git.ask(["add", "--all", "--", "."]).and_then(|_| {
         let commit = ["commit", "--quiet", "--message", message, "--", "."];
-        git.run_as_user(commit)?.succeeded()
+        git.run_with_hooks(commit)?.succeeded()
     });
     if let Err(error) = committed {
         if let Some(index) = index {
             replace(index, staged.as_deref())?;
         }
-        return Err(error);
+        return Err(error.into());
     }
-    git.line(["log", "-1", "--format=%h %s"])
+    Ok(git.line(["log", "-1", "--format=%h %s"])?)
 }
 
 /// Makes the user's index what it was, the way git itself would: nobody else
@@ -330,12 +337,12 @@ fn merge(repository: &Repository) -> Result<Operated, ChangesError> {
         message.as_str(),
         reference.as_str(),
     ];
-    let merged = folder.run_as_user(merge).and_then(Answered::succeeded);
+    let merged = folder.run_with_hooks(merge).and_then(GitOutput::succeeded);
     if let Err(error) = merged {
         if standing::under_way(&git_dir).is_some() {
             folder.again(OPERATING).ask(["merge", "--abort"])?;
         }
-        return Err(error);
+        return Err(error.into());
     }
     Ok(done(format!("`{branch}` is merged into `{base}`.")))
 }

@@ -91,7 +91,8 @@ impl<'a> Plan<'a> {
             let remove = ["rm", "--cached", "--quiet", "--ignore-unmatch", files, list];
             git.run(remove, &names)?
         };
-        done.succeeded().map(drop)
+        done.succeeded()?;
+        Ok(())
     }
 
     /// Makes the files what they were before somebody wanted to change them.
@@ -149,7 +150,8 @@ fn check_out(
     let list = names::join(files);
     let done = git.run(["checkout-index", "--force", "-z", "--stdin"], &list)?;
     std::fs::remove_file(&index)?;
-    done.succeeded().map(drop)
+    done.succeeded()?;
+    Ok(())
 }
 
 /// Removes files, and the folders that are empty without them.

@@ -5,9 +5,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::git::Git;
 use super::tree::{self, Taken};
 use super::{ChangesError, folder_key};
+use crate::git::{self, Git};
 
 /// A folder and the repository it is in: the user's, or ours if there is none.
 #[derive(Debug)]
@@ -43,6 +43,7 @@ impl Repository {
         let key = folder_key(directory);
         let index = kept.join(format!("index-{key}"));
         let Some(found) = Found::look(&git)? else {
+            let git = git.in_no_repository();
             let ours = our_repository(&git, kept, "sha1", None)?;
             let shadow = git
                 .with("GIT_DIR", &ours)
@@ -61,9 +62,10 @@ impl Repository {
                 now: OnceCell::new(),
             });
         };
+        let git = git.in_repository(&found.git_dir, &found.common_dir, &found.top)?;
         let ours = our_repository(&git, kept, &found.format, Some(&found.objects))?;
         let shadow = git
-            .at(&found.top)
+            .within(&found.top)
             .with("GIT_DIR", &found.git_dir)
             .with("GIT_WORK_TREE", &found.top)
             .with("GIT_INDEX_FILE", &index)
@@ -123,7 +125,7 @@ impl Repository {
     ) -> Result<Vec<u8>, ChangesError> {
         let scope = self.scope();
         let arguments = arguments.iter().map(AsRef::as_ref);
-        git.ask(arguments.chain(["--".as_ref(), scope.as_os_str()]))
+        Ok(git.ask(arguments.chain(["--".as_ref(), scope.as_os_str()]))?)
     }
 
     /// The folder as an argument that names paths.
@@ -148,6 +150,7 @@ impl Repository {
 struct Found {
     top: PathBuf,
     git_dir: PathBuf,
+    common_dir: PathBuf,
     objects: PathBuf,
     index: PathBuf,
     prefix: Vec<u8>,
@@ -157,28 +160,25 @@ struct Found {
 impl Found {
     /// Looks for a repository; none if there is none.
     fn look(git: &Git) -> Result<Option<Self>, ChangesError> {
-        let answer = git.run(
-            [
-                "rev-parse",
-                "--is-inside-work-tree",
-                "--show-object-format",
-                "--path-format=absolute",
-                "--git-dir",
-                "--git-path",
-                "objects",
-                "--git-path",
-                "index",
-                "--show-toplevel",
-                "--show-prefix",
-            ],
-            &[],
-        )?;
+        let answer = git.discover([
+            "--is-inside-work-tree",
+            "--show-object-format",
+            "--path-format=absolute",
+            "--git-dir",
+            "--git-common-dir",
+            "--git-path",
+            "objects",
+            "--git-path",
+            "index",
+            "--show-toplevel",
+            "--show-prefix",
+        ])?;
         if !answer.success {
             let bare = answer.output.starts_with(b"false\n");
             return match answer.failure() {
-                ChangesError::Git(words) if words.contains("not a git repository") => Ok(None),
+                error if git::is_no_repository(&error) => Ok(None),
                 _ if bare => Err(ChangesError::Bare),
-                other => Err(other),
+                other => Err(other.into()),
             };
         }
         let mut lines = answer.output.split(|byte| *byte == b'\n');
@@ -188,11 +188,13 @@ impl Found {
         }
         let path = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
         let format = String::from_utf8_lossy(next()).into_owned();
-        let (git_dir, objects, index) = (path(next()), path(next()), path(next()));
+        let (git_dir, common_dir) = (path(next()), path(next()));
+        let (objects, index) = (path(next()), path(next()));
         let top = path(next());
         Ok(Some(Found {
             top,
             git_dir,
+            common_dir,
             objects,
             index,
             prefix: next().to_vec(),

@@ -103,5 +103,5 @@ pub(super) fn branch_point(repository: &Repository) -> Result<String, ChangesErr
     let Some(commit) = git.maybe(["merge-base", "--end-of-options", "HEAD", base.as_str()])? else {
         return repository.committed();
     };
-    git.line(["rev-parse", "--verify", &format!("{commit}^{{tree}}")])
+    Ok(git.line(["rev-parse", "--verify", &format!("{commit}^{{tree}}")])?)
 }

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use ignore::WalkBuilder;
 
-use super::git::Git;
 use super::repository::Repository;
 use super::{ChangesError, names};
 use crate::files::LARGEST;
+use crate::git::Git;
 
 /// Most files that are looked at because they changed.
 const FILES: usize = 50_000;
@@ -63,7 +63,8 @@ fn update(git: &Git, how: &[&str], names: &[Vec<u8>]) -> Result<(), ChangesError
     }
     let arguments = ["update-index", "-z"].iter().chain(how).chain(&["--stdin"]);
     let done = git.run(arguments, &names::join(names))?;
-    done.succeeded().map(drop)
+    done.succeeded()?;
+    Ok(())
 }
 
 /// Whether a folder is where a file was. One with a repository of its own is
@@ -108,7 +109,7 @@ pub(super) fn without(
     update(&git, &["--force-remove"], names)?;
     let rest = git.line(["write-tree", "--missing-ok"]);
     std::fs::remove_file(&index)?;
-    rest
+    Ok(rest?)
 }
 
 /// Takes away what a git that was killed left behind: nobody else uses our

@@ -17,10 +17,10 @@ use agenthost_protocol::uri::Uri;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use super::git::{Answered, Git};
 use super::{Changes, ChangesError, OPERATING, WORKTREES};
 use crate::address::{path_of, uri_of, uri_of_raw};
 use crate::files::LARGEST;
+use crate::git::{Git, GitOutput};
 use crate::terminal::{Program, Terminal, TerminalStart};
 
 /// The file in which it is noted what a worktree was made from.
@@ -84,7 +84,7 @@ impl Changes {
         let refused = |reason: &str| ChangesError::Refused(reason.to_owned());
         let from = path_of(folder).filter(|path| path.is_dir());
         let from = from.ok_or(ChangesError::NoFolder)?;
-        let git = Git::new(&from, OPERATING);
+        let git = self.git(&from, OPERATING);
         if git
             .maybe(["rev-parse", "--is-inside-work-tree"])?
             .as_deref()
@@ -148,8 +148,9 @@ impl Changes {
             branch: branch.clone(),
         };
         let made = git
-            .run_as_user(added)
-            .and_then(Answered::succeeded)
+            .run_with_allowed_hooks(added)
+            .and_then(GitOutput::succeeded)
+            .map_err(ChangesError::from)
             .and_then(|_| self.set_up(&key, &from, &directory, &note, wish));
         if let Err(error) = made {
             // It may not have come that far; the first problem is the one to tell.
@@ -171,7 +172,7 @@ impl Changes {
         note: &Note,
         wish: &WorktreeWish,
     ) -> Result<(), ChangesError> {
-        let git = Git::new(directory, OPERATING);
+        let git = self.git(directory, OPERATING);
         let git_dir = git.line(["rev-parse", "--absolute-git-dir"])?;
         let text = format!("{}\n{}\n{}\n", note.base, note.folder, note.branch);
         std::fs::write(Path::new(&git_dir).join(NOTE), text)?;
@@ -211,7 +212,7 @@ impl Changes {
             return Ok(Leftover::Nothing);
         };
         let here = place.display();
-        let git = Git::new(&place, OPERATING);
+        let git = self.git(&place, OPERATING);
         let status = git.ask(["status", "--porcelain", "-z", "--untracked-files=all"])?;
         if !status.is_empty() {
             let words = format!("the worktree {here} has changes that are not committed");
@@ -225,7 +226,7 @@ impl Changes {
             let words = format!("the worktree {here} is on another branch");
             return Ok(Leftover::Kept(words));
         };
-        let git = Git::new(&folder, OPERATING);
+        let git = self.git(&folder, OPERATING);
         let range = format!("{base}..refs/heads/{branch}");
         let ahead = git.line(["rev-list", "--count", "--end-of-options", range.as_str()])?;
         let place = place.as_os_str();
@@ -263,7 +264,8 @@ fn remove(git: &Git, place: &Path, branch: &str) -> Result<(), ChangesError> {
         "--force".as_ref(),
         place,
     ])?;
-    git.ask(["branch", "--quiet", "-D", branch]).map(drop)
+    git.ask(["branch", "--quiet", "-D", branch])?;
+    Ok(())
 }
 
 /// Copies files that git does not track, such as settings. Those that are not

@@ -3,6 +3,7 @@
 mod generated;
 mod operations;
 mod places;
+mod repository_code;
 mod worktrees;
 
 use std::collections::BTreeMap;
@@ -36,6 +37,15 @@ impl Scene {
             folder,
             session: Uri::from("ahp-session:/s1"),
             _temporary: temporary,
+        }
+    }
+
+    /// Another session in the same folder.
+    pub(crate) fn beside(other: &Scene) -> Self {
+        let scene = Scene::plain();
+        Scene {
+            folder: other.folder.clone(),
+            ..scene
         }
     }
 

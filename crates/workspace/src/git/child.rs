@@ -1,0 +1,196 @@
+//! One git process: its pipes, its deadline and its end.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use super::GitError;
+
+/// Most bytes of standard output that the host buffers.
+const MAX_OUTPUT_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Most bytes of standard error that the host keeps.
+const MAX_ERROR_BYTES: u64 = 64 * 1024;
+
+/// How long git may take to remove its lock files after SIGTERM.
+const TERMINATE_GRACE: Duration = Duration::from_secs(1);
+
+/// The result of a git process that ran to its end.
+#[derive(Debug)]
+pub(crate) struct GitOutput {
+    pub(crate) success: bool,
+    /// Whether it exited with 1, by which many commands say "no" rather than
+    /// "failed".
+    pub(crate) said_no: bool,
+    pub(crate) output: Vec<u8>,
+    errors: String,
+}
+
+impl GitOutput {
+    fn new(status: ExitStatus, output: Vec<u8>, errors: String) -> Self {
+        GitOutput {
+            success: status.success(),
+            said_no: status.code() == Some(1),
+            output,
+            errors,
+        }
+    }
+
+    /// Returns standard output if git succeeded.
+    pub(crate) fn succeeded(self) -> Result<Vec<u8>, GitError> {
+        if self.success {
+            return Ok(self.output);
+        }
+        Err(self.failure())
+    }
+
+    /// Returns the most telling line that git printed, without its prefix, and
+    /// the file names that follow it.
+    pub(crate) fn failure(self) -> GitError {
+        let said = String::from_utf8_lossy(&self.output);
+        let lines: Vec<_> = self.errors.lines().chain(said.lines()).collect();
+        let weighty = ["fatal: ", "error: ", "CONFLICT "];
+        let is_weighty = |line: &&str| weighty.iter().any(|start| line.starts_with(start));
+        let is_said = |line: &&str| !line.starts_with("hint:") && !line.trim().is_empty();
+        let first = lines
+            .iter()
+            .position(is_weighty)
+            .or(lines.iter().position(is_said));
+        let Some(first) = first else {
+            return GitError::Failed("it failed without a message".to_owned());
+        };
+        let mut lines = lines.iter().skip(first);
+        let words = lines.next().copied().unwrap_or_default();
+        let words = words
+            .trim_start_matches("fatal: ")
+            .trim_start_matches("error: ");
+        let names = lines
+            .take_while(|line| line.starts_with('\t'))
+            .map(|line| line.trim());
+        let words: Vec<_> = std::iter::once(words).chain(names).collect();
+        GitError::Failed(words.join(" ").chars().take(300).collect())
+    }
+}
+
+/// Runs git, writes `input` to it and reads all that it prints.
+pub(super) fn exchange(
+    mut command: Command,
+    directory: &Path,
+    input: &[u8],
+    deadline: Instant,
+) -> Result<GitOutput, GitError> {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = spawn(command, directory)?;
+    let (said, late) = kill_at_deadline(child.id(), deadline, || converse(&mut child, input));
+    let status = child.wait()?;
+    if late {
+        return Err(GitError::TimedOut);
+    }
+    let (output, errors) = said?;
+    if output.len() as u64 >= MAX_OUTPUT_BYTES {
+        return Err(GitError::TooMuchOutput);
+    }
+    Ok(GitOutput::new(status, output, errors))
+}
+
+/// Runs git when it may run hooks. They may leave processes behind that never
+/// close their output, so the output goes to files instead of pipes.
+pub(super) fn run_with_hooks(
+    mut command: Command,
+    directory: &Path,
+    deadline: Instant,
+) -> Result<GitOutput, GitError> {
+    let (mut output, mut errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    command
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(errors.try_clone()?);
+    let mut child = spawn(command, directory)?;
+    let (status, late) = kill_at_deadline(child.id(), deadline, || child.wait());
+    let status = status?;
+    if late {
+        return Err(GitError::TimedOut);
+    }
+    let read = |file: &mut File| -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(0))?;
+        file.take(MAX_ERROR_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let errors = String::from_utf8_lossy(&read(&mut errors)?).into_owned();
+    Ok(GitOutput::new(status, read(&mut output)?, errors))
+}
+
+fn spawn(mut command: Command, directory: &Path) -> Result<Child, GitError> {
+    let spawned = command.process_group(0).spawn();
+    spawned.map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound if directory.is_dir() => GitError::NotInstalled,
+        std::io::ErrorKind::NotFound => GitError::NoDirectory,
+        _ => GitError::Io(error.to_string()),
+    })
+}
+
+/// Runs `wait`, and ends the child's process group if it has not returned by
+/// the deadline. Returns whether that happened.
+fn kill_at_deadline<R>(child: u32, deadline: Instant, wait: impl FnOnce() -> R) -> (R, bool) {
+    let group = i32::try_from(child).ok().map(Pid::from_raw);
+    let (done, over) = channel::<()>();
+    std::thread::scope(|scope| {
+        let late = scope.spawn(move || {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let late = over.recv_timeout(left) == Err(RecvTimeoutError::Timeout);
+            if let (true, Some(group)) = (late, group) {
+                // The group may be gone already, so the results do not matter.
+                killpg(group, Signal::SIGTERM).unwrap_or_default();
+                if over.recv_timeout(TERMINATE_GRACE) == Err(RecvTimeoutError::Timeout) {
+                    killpg(group, Signal::SIGKILL).unwrap_or_default();
+                }
+            }
+            late
+        });
+        let waited = wait();
+        drop(done);
+        (waited, late.join().unwrap_or(false))
+    })
+}
+
+/// Writes to a child while reading everything that it prints.
+fn converse(child: &mut Child, input: &[u8]) -> std::io::Result<(Vec<u8>, String)> {
+    let stdin = child.stdin.take();
+    let stdout = child.stdout.take();
+    let stderr = child.stderr.take();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if let Some(mut stdin) = stdin {
+                // Git may exit before it has read all of its input; its exit
+                // status says why.
+                stdin.write_all(input).unwrap_or_default();
+            }
+        });
+        let errors = scope.spawn(move || {
+            let mut errors = Vec::new();
+            if let Some(mut stderr) = stderr {
+                let mut first = stderr.by_ref().take(MAX_ERROR_BYTES);
+                // The exit status is what counts; the text only explains it.
+                first.read_to_end(&mut errors).unwrap_or_default();
+                std::io::copy(&mut stderr, &mut std::io::sink()).unwrap_or_default();
+            }
+            String::from_utf8_lossy(&errors).into_owned()
+        });
+        let mut output = Vec::new();
+        if let Some(stdout) = stdout {
+            stdout.take(MAX_OUTPUT_BYTES).read_to_end(&mut output)?;
+        }
+        Ok((output, errors.join().unwrap_or_default()))
+    })
+}

@@ -1,0 +1,79 @@
+//! Cloning a repository of plugins, and the version of git.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::{ALWAYS, GitError, NO_HOOKS, child};
+use crate::environment::shared_environment;
+
+/// How long git may take to print its version.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Clones one commit of a repository without its history. Neither the user's
+/// settings nor those of the machine apply, except for proxies and SSH keys.
+///
+/// The caller checks that the address is one that may be cloned from.
+///
+/// # Errors
+///
+/// If git fails or takes longer than the timeout.
+pub fn clone_shallow(
+    url: &str,
+    reference: Option<&str>,
+    into: &Path,
+    timeout: Duration,
+) -> Result<(), GitError> {
+    let deadline = Instant::now() + timeout;
+    let run = |directory: &Path, arguments: &[&OsStr]| -> Result<(), GitError> {
+        let mut git = isolated();
+        git.current_dir(directory).args(arguments);
+        let done = child::exchange(git, directory, &[], deadline)?;
+        done.succeeded().map(drop)
+    };
+    let words = |words: &'static [&'static str]| words.iter().map(OsStr::new);
+    let init: Vec<_> = words(&["init", "--quiet", "--template=", "--"])
+        .chain([into.as_os_str()])
+        .collect();
+    run(Path::new("/"), &init)?;
+    let reference = reference.unwrap_or("HEAD");
+    let fetch: Vec<_> = words(&["fetch", "--quiet", "--depth", "1", "--no-tags", "--"])
+        .chain([url.as_ref(), reference.as_ref()])
+        .collect();
+    run(into, &fetch)?;
+    let checkout: Vec<_> = words(&["checkout", "--quiet", "--detach", "FETCH_HEAD"]).collect();
+    run(into, &checkout)
+}
+
+/// Returns what `git --version` prints.
+///
+/// # Errors
+///
+/// If git can't be run.
+pub fn version() -> Result<String, GitError> {
+    let mut git = isolated();
+    git.arg("--version");
+    let deadline = Instant::now() + VERSION_TIMEOUT;
+    let output = child::exchange(git, Path::new("/"), &[], deadline)?.succeeded()?;
+    Ok(String::from_utf8_lossy(&output).trim().to_owned())
+}
+
+/// Git without anybody's configuration.
+fn isolated() -> Command {
+    let mut git = Command::new("git");
+    git.env_clear().envs(shared_environment());
+    git.envs(std::env::var_os("SSH_AUTH_SOCK").map(|socket| ("SSH_AUTH_SOCK", socket)));
+    for setting in ALWAYS.iter().chain(&[NO_HOOKS]) {
+        git.args(["-c", setting]);
+    }
+    git.args(["-c", "core.symlinks=true"])
+        .env("LC_ALL", "C")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_ASKPASS", "true")
+        .env("GIT_ALLOW_PROTOCOL", "https:ssh:file")
+        .env("GIT_SSH_COMMAND", "ssh -oBatchMode=yes");
+    git
+}

@@ -1,0 +1,199 @@
+//! Code that comes with a repository: hooks, and programs that its own
+//! configuration names.
+//!
+//! Git runs such code for a person who works in the repository. The host runs
+//! it only for operations that somebody asked for, and only if a person has
+//! allowed exactly this code.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::config::RepositoryConfig;
+use super::{Git, GitError};
+
+/// Most bytes of one hook. A larger one can't be allowed.
+const MAX_HOOK_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Most files in a directory of hooks.
+const MAX_HOOK_FILES: usize = 256;
+
+/// The version of the keys by which code is allowed. It changes with what they
+/// cover.
+const KEY_VERSION: &str = "git-v1";
+
+/// Code that operations on a repository would run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepositoryCode {
+    /// Names exactly this code of this repository. It is allowed by adding the
+    /// key to the trusted code of the host.
+    pub key: String,
+    /// The directory of the repository itself, which its worktrees share.
+    pub repository: PathBuf,
+    /// Executable hooks.
+    pub hooks: Vec<RepositoryHook>,
+    /// Settings and the programs that they name.
+    pub settings: Vec<(String, String)>,
+}
+
+/// A hook of a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepositoryHook {
+    /// When git runs it, such as `pre-commit`.
+    pub name: String,
+    /// The file.
+    pub path: PathBuf,
+    /// The SHA-256 digest of its content.
+    digest: [u8; 32],
+}
+
+impl RepositoryCode {
+    /// Finds the code of the repository that a directory is in. Runs none of
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// If git can't be run, or the code can't be read.
+    pub fn inspect(directory: &Path) -> Result<Option<Self>, GitError> {
+        let git = Git::new(directory, super::INSPECT_TIMEOUT);
+        Ok(git.inspection()?.code.clone())
+    }
+
+    pub(super) fn find(
+        config: &RepositoryConfig,
+        common_dir: &Path,
+        top: Option<&Path>,
+    ) -> Result<Option<Self>, GitError> {
+        let hooks = hooks(config, common_dir, top)?;
+        let settings = config
+            .code()
+            .map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let settings: Vec<_> = settings.collect();
+        if hooks.is_empty() && settings.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(RepositoryCode {
+            key: key(common_dir, &hooks, &settings),
+            repository: common_dir.to_owned(),
+            hooks,
+            settings,
+        }))
+    }
+
+    pub(super) fn is_allowed(&self, trusted: &BTreeSet<String>) -> bool {
+        trusted.contains(&self.key)
+    }
+
+    /// Names the code, for an error.
+    pub(super) fn summary(&self) -> String {
+        let hooks = self.hooks.iter().map(|hook| format!("hook {}", hook.name));
+        let settings = self
+            .settings
+            .iter()
+            .map(|(key, _)| format!("setting {key}"));
+        let mut names: Vec<_> = hooks.chain(settings).take(6).collect();
+        if self.hooks.len() + self.settings.len() > names.len() {
+            names.push("…".to_owned());
+        }
+        let names = names.join(", ");
+        names
+            .chars()
+            .filter(|one| !one.is_control())
+            .take(300)
+            .collect()
+    }
+}
+
+/// A digest of the code. Every text is preceded by its length and every list
+/// by its number of items, so different code never hashes the same bytes.
+fn key(common_dir: &Path, hooks: &[RepositoryHook], settings: &[(String, String)]) -> String {
+    let mut hash = Sha256::new();
+    let mut add = |bytes: &[u8]| {
+        hash.update((bytes.len() as u64).to_be_bytes());
+        hash.update(bytes);
+    };
+    add(KEY_VERSION.as_bytes());
+    add(common_dir.as_os_str().as_encoded_bytes());
+    add(&(hooks.len() as u64).to_be_bytes());
+    for hook in hooks {
+        add(hook.name.as_bytes());
+        add(&hook.digest);
+    }
+    add(&(settings.len() as u64).to_be_bytes());
+    for (key, value) in settings {
+        add(key.as_bytes());
+        add(value.as_bytes());
+    }
+    let digest: String = hash
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!("{KEY_VERSION}:{digest}")
+}
+
+/// The hooks that git would run, unless they are in a directory of the user's
+/// own.
+fn hooks(
+    config: &RepositoryConfig,
+    common_dir: &Path,
+    top: Option<&Path>,
+) -> Result<Vec<RepositoryHook>, GitError> {
+    let directory = match config.hooks_path() {
+        None => common_dir.join("hooks"),
+        Some(path) if path.is_users && path.value.starts_with(['/', '~']) => return Ok(Vec::new()),
+        // A relative path is relative to the working tree, whoever set it.
+        Some(path) => match path.value.strip_prefix("~/") {
+            Some(rest) => PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(rest),
+            None => top.unwrap_or(common_dir).join(&path.value),
+        },
+    };
+    let entries = match std::fs::read_dir(&directory) {
+        Ok(entries) => entries,
+        // Git finds no hooks there, either.
+        Err(_) => return Ok(Vec::new()),
+    };
+    let mut hooks = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        let path = entry.path();
+        let metadata = std::fs::metadata(&path);
+        let runs = metadata
+            .as_ref()
+            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0);
+        if !runs || name.ends_with(".sample") {
+            continue;
+        }
+        if hooks.len() == MAX_HOOK_FILES {
+            return Err(GitError::UnusableConfig(format!(
+                "more than {MAX_HOOK_FILES} files are in {}",
+                directory.display()
+            )));
+        }
+        let digest = digest_file(&path)?;
+        hooks.push(RepositoryHook { name, path, digest });
+    }
+    hooks.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(hooks)
+}
+
+fn digest_file(path: &Path) -> Result<[u8; 32], GitError> {
+    let mut content = Vec::new();
+    let mut file = File::open(path)?.take(MAX_HOOK_BYTES + 1);
+    file.read_to_end(&mut content)?;
+    if content.len() as u64 > MAX_HOOK_BYTES {
+        return Err(GitError::UnusableConfig(format!(
+            "the hook {} is larger than {} MiB",
+            path.display(),
+            MAX_HOOK_BYTES / (1024 * 1024)
+        )));
+    }
+    Ok(Sha256::digest(&content).into())
+}

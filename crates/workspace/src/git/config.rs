@@ -1,0 +1,242 @@
+//! Settings of git that name programs, and which of them belong to the
+//! repository instead of the user.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Most settings of a repository that name programs. Each is overridden by
+/// variables of the environment, which is limited.
+pub(super) const MAX_PROGRAM_SETTINGS: usize = 500;
+
+/// Most files that a repository's configuration may include by condition.
+pub(super) const MAX_INCLUDES: usize = 20;
+
+/// The configuration of a repository, as far as it can run programs.
+#[derive(Debug, Default)]
+pub(super) struct RepositoryConfig {
+    /// Settings of the repository that name programs, the last value of each.
+    programs: BTreeMap<String, String>,
+    /// All values of the same settings in the user's own configuration.
+    own: BTreeMap<String, Vec<String>>,
+    /// Where hooks are, by the last setting that says so.
+    hooks_path: Option<HooksPath>,
+    /// Files that are included by a condition, which may hold for the next
+    /// command although it does not for this one.
+    pub(super) conditional: BTreeSet<PathBuf>,
+}
+
+/// The value of `core.hooksPath`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct HooksPath {
+    pub(super) value: String,
+    /// Whether the user's own configuration says so.
+    pub(super) is_users: bool,
+}
+
+impl RepositoryConfig {
+    /// Reads the output of `git config --list -z --show-scope --show-origin`.
+    pub(super) fn parse(output: &[u8]) -> Option<Self> {
+        let mut config = RepositoryConfig::default();
+        let mut fields = output.split(|byte| *byte == 0);
+        while let Some(scope) = fields.next().filter(|scope| !scope.is_empty()) {
+            let origin = fields.next()?;
+            let entry = String::from_utf8_lossy(fields.next()?);
+            let (key, value) = entry.split_once('\n').unwrap_or((&entry, ""));
+            let is_users = match scope {
+                b"system" | b"global" | b"command" => true,
+                // Local, worktree, and scopes that are not known yet.
+                _ => false,
+            };
+            config.add(key, value, is_users, &String::from_utf8_lossy(origin));
+        }
+        Some(config)
+    }
+
+    /// Adds what a file has that is included by a condition: the output of
+    /// `git config --list -z --file PATH`.
+    pub(super) fn add_included(&mut self, output: &[u8], path: &Path) {
+        let origin = format!("file:{}", path.display());
+        for entry in output
+            .split(|byte| *byte == 0)
+            .filter(|one| !one.is_empty())
+        {
+            let entry = String::from_utf8_lossy(entry);
+            let (key, value) = entry.split_once('\n').unwrap_or((&entry, ""));
+            self.add(key, value, false, &origin);
+        }
+    }
+
+    fn add(&mut self, key: &str, value: &str, is_users: bool, origin: &str) {
+        if key == "core.hookspath" {
+            self.hooks_path = Some(HooksPath {
+                value: value.to_owned(),
+                is_users,
+            });
+        }
+        if !is_users && key.starts_with("includeif.") && key.ends_with(".path") {
+            self.conditional.insert(included_path(value, origin));
+        }
+        if names_program(key) {
+            if is_users {
+                let values = self.own.entry(key.to_owned()).or_default();
+                values.push(value.to_owned());
+            } else {
+                self.programs.insert(key.to_owned(), value.to_owned());
+            }
+        }
+    }
+
+    pub(super) fn hooks_path(&self) -> Option<&HooksPath> {
+        self.hooks_path.as_ref()
+    }
+
+    pub(super) fn has_too_many(&self) -> bool {
+        self.programs.len() > MAX_PROGRAM_SETTINGS || self.conditional.len() > MAX_INCLUDES
+    }
+
+    /// Settings of the repository that operations of the user would run.
+    pub(super) fn code(&self) -> impl Iterator<Item = (&str, &str)> {
+        let settings = self.programs.iter();
+        settings
+            .filter(|(key, value)| runs_in_operations(key) && !value.is_empty())
+            .map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// What git has to be told so that no program of the repository runs. Where
+    /// the user has a setting of the same name, that one counts.
+    pub(super) fn overrides(&self, code_is_allowed: bool) -> Vec<(String, String)> {
+        let mut overrides = Vec::new();
+        for key in self.programs.keys() {
+            if code_is_allowed && runs_in_operations(key) {
+                continue;
+            }
+            let own = self.own.get(key).map(Vec::as_slice).unwrap_or_default();
+            if key.ends_with(".helper") {
+                // An empty value clears the list of helpers.
+                overrides.push((key.clone(), String::new()));
+                overrides.extend(own.iter().map(|value| (key.clone(), value.clone())));
+                continue;
+            }
+            let value = own.last().map_or_else(|| harmless(key), String::as_str);
+            overrides.push((key.clone(), value.to_owned()));
+            // Without a program a filter that is required would fail, and a
+            // hook that is on would be an error.
+            let (section, variable) = parts(key);
+            let name = key.strip_suffix(variable).unwrap_or(key);
+            let switch = match section {
+                "filter" => format!("{name}required"),
+                "hook" => format!("{name}enabled"),
+                _ => continue,
+            };
+            if !self.programs.contains_key(&switch) && !self.own.contains_key(&switch) {
+                overrides.push((switch, "false".to_owned()));
+            }
+        }
+        overrides
+    }
+}
+
+/// The path of an included file, seen from the file that includes it.
+fn included_path(value: &str, origin: &str) -> PathBuf {
+    let from = Path::new(origin.strip_prefix("file:").unwrap_or(origin));
+    match value.strip_prefix("~/") {
+        Some(rest) => PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(rest),
+        None => from.parent().unwrap_or(from).join(value),
+    }
+}
+
+/// The section and the variable of a key, without the name between them.
+fn parts(key: &str) -> (&str, &str) {
+    let section = key.split('.').next().unwrap_or_default();
+    let variable = key.rsplit('.').next().unwrap_or_default();
+    (section, variable)
+}
+
+/// Whether a setting names a program, makes git run one, or says whether the
+/// failure of one matters. Keys are as git lists them: in lower case, but for
+/// the name in the middle.
+///
+/// Endings count more than names, so that settings of other releases of git
+/// are found as well.
+pub(super) fn names_program(key: &str) -> bool {
+    const ENDINGS: &[&str] = &[
+        "askpass",
+        "browser",
+        "cmd",
+        "command",
+        "driver",
+        "editor",
+        "filter",
+        "fsmonitor",
+        "helper",
+        "hook",
+        "hookspath",
+        "pager",
+        "program",
+        "proxy",
+        "textconv",
+        "tool",
+        "tunnel",
+    ];
+    const VARIABLES: &[(&str, &[&str])] = &[
+        ("alias", &[]),
+        ("browser", &[]),
+        ("diff", &["external"]),
+        ("difftool", &[]),
+        ("filter", &[]),
+        ("guitool", &[]),
+        ("hook", &[]),
+        ("instaweb", &[]),
+        ("log", &["showsignature"]),
+        ("man", &[]),
+        ("merge", &["verifysignatures"]),
+        ("mergetool", &[]),
+        ("pager", &[]),
+        ("remote", &["receivepack", "uploadpack", "vcs"]),
+        ("sendemail", &["smtpserver"]),
+        ("submodule", &["update"]),
+        ("tar", &[]),
+        ("trailer", &[]),
+    ];
+    let (section, variable) = parts(key);
+    let named = VARIABLES
+        .iter()
+        .any(|(name, all)| *name == section && (all.is_empty() || all.contains(&variable)));
+    // Where a request goes is no program.
+    let is_address = section == "http" || (section == "remote" && variable == "proxy");
+    named || (!is_address && ENDINGS.iter().any(|ending| variable.ends_with(ending)))
+}
+
+/// Whether operations that a user asks for would run the program of a setting.
+/// Other programs of a repository are never run.
+fn runs_in_operations(key: &str) -> bool {
+    let (section, variable) = parts(key);
+    match section {
+        "filter" | "hook" => true,
+        "gpg" => variable.ends_with("program") || variable.ends_with("command"),
+        "merge" => variable == "driver",
+        _ => false,
+    }
+}
+
+/// A value for a setting that makes git run nothing, or only its own programs.
+fn harmless(key: &str) -> &'static str {
+    match parts(key) {
+        ("filter", "required") | ("hook", "enabled") => "false",
+        ("core", "fsmonitor") => "false",
+        ("core", "hookspath") => "/dev/null",
+        ("core", "sshcommand") => "ssh",
+        ("core" | "sequence", "editor") => "true",
+        ("core" | "pager", _) if key.ends_with("pager") => "cat",
+        ("log", "showsignature") | ("merge", "verifysignatures") => "false",
+        ("gpg", "program") => match key {
+            "gpg.x509.program" => "gpgsm",
+            "gpg.ssh.program" => "ssh-keygen",
+            _ => "gpg",
+        },
+        ("remote", "uploadpack") => "git-upload-pack",
+        ("remote", "receivepack") => "git-receive-pack",
+        ("submodule", "update") => "none",
+        _ => "",
+    }
+}

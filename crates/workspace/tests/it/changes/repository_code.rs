@@ -1,0 +1,434 @@
+//! A repository runs no code of its own unless a person has allowed it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use agenthost_core::{Mark, Moment, Operation, Span, WorktreeWish};
+use agenthost_workspace::{ChangesError, RepositoryCode, uri_of};
+
+use super::operations::operate;
+use super::{Scene, git, turn};
+
+/// A folder with a program that leaves a file behind when it runs.
+struct Trap {
+    scene: Scene,
+    program: PathBuf,
+    ran: PathBuf,
+}
+
+impl Trap {
+    fn new(scene: Scene) -> Self {
+        let beside = scene.folder.parent().unwrap();
+        let (program, ran) = (beside.join("evil.sh"), beside.join("ran"));
+        // As a filter it passes its input on.
+        let text = format!(
+            "#!/bin/sh\necho \"$0 $*\" >> '{}'\nexec cat\n",
+            ran.display()
+        );
+        fs::write(&program, text).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        Trap {
+            scene,
+            program,
+            ran,
+        }
+    }
+
+    fn program(&self) -> &str {
+        self.program.to_str().unwrap()
+    }
+
+    fn ran(&self) -> Option<String> {
+        fs::read_to_string(&self.ran).ok()
+    }
+
+    /// Git of the test itself may have run it.
+    fn reset(&self) {
+        fs::remove_file(&self.ran).unwrap_or_default();
+    }
+
+    fn append(&self, name: &str, text: &str) {
+        let path = self.scene.folder.join(name);
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        self.scene.write(name, &format!("{before}{text}"));
+    }
+
+    /// Everything that the host does by itself while a session goes on.
+    fn hold_session(&self) {
+        let scene = &self.scene;
+        scene.mark(&Mark::Start);
+        scene.mark(&Mark::Before(turn("t1")));
+        scene.write("a.txt", "changed\n");
+        scene.write("new.txt", "new\n");
+        scene.mark(&Mark::After(turn("t1")));
+        let moments = [
+            Moment::Marked(Mark::Start),
+            Moment::Committed,
+            Moment::BranchPoint,
+        ];
+        for from in moments {
+            // A folder in no repository has no commits.
+            scene
+                .compare(from, Moment::Now)
+                .map(drop)
+                .unwrap_or_default();
+        }
+    }
+
+    fn operate(&self, operation: Operation, from: Moment) -> Result<(), ChangesError> {
+        let to = Moment::Now;
+        operate(&self.scene, operation, Span { from, to }, None).map(drop)
+    }
+
+    fn allow(&self) {
+        let code = RepositoryCode::inspect(&self.scene.folder).unwrap();
+        self.scene
+            .changes
+            .trust(BTreeSet::from([code.unwrap().key]));
+    }
+}
+
+/// Makes a file look as if it had changed since git last looked at it.
+fn make_stale(path: &Path) {
+    let file = fs::File::options().write(true).open(path).unwrap();
+    let past = SystemTime::now() - Duration::from_secs(3_600);
+    file.set_modified(past).unwrap();
+}
+
+#[test]
+fn a_filter_of_an_unpacked_archive_does_not_run() {
+    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
+    trap.scene
+        .git(&["config", "filter.x.clean", trap.program()]);
+    trap.scene.write(".gitattributes", "* filter=x\n");
+    trap.reset();
+    trap.hold_session();
+    assert_eq!(trap.ran(), None);
+}
+
+#[test]
+fn a_filter_process_that_is_not_in_the_tree_does_not_run() {
+    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
+    let folder = &trap.scene.folder;
+    trap.scene
+        .git(&["config", "filter.p.process", trap.program()]);
+    trap.scene.git(&["config", "filter.p.required", "true"]);
+    fs::create_dir_all(folder.join(".git/info")).unwrap();
+    fs::write(folder.join(".git/info/attributes"), "* filter=p\n").unwrap();
+    make_stale(&folder.join("a.txt"));
+    trap.reset();
+    trap.hold_session();
+    assert_eq!(trap.ran(), None);
+}
+
+#[test]
+fn a_tracked_folder_that_looks_like_a_repository_is_not_used_as_one() {
+    let scene = Scene::with(&[("a.txt", "a\n")]);
+    for folder in ["refs", "objects"] {
+        scene.write(&format!("innocent/{folder}/keep"), "");
+    }
+    scene.write("innocent/HEAD", "ref: refs/heads/main\n");
+    let trap = Trap::new(scene);
+    let config = format!(
+        "[core]\nrepositoryformatversion = 0\nbare = false\nworktree = ..\n\
+         fsmonitor = {program}\n[filter \"x\"]\nclean = {program}\n",
+        program = trap.program()
+    );
+    trap.scene.write("innocent/config", &config);
+    trap.scene.write(".gitattributes", "* filter=x\n");
+    trap.scene.commit("all of it");
+    let clone = trap.scene.folder.parent().unwrap().join("clone");
+    git(
+        clone.parent().unwrap(),
+        &["clone", "--quiet", "project", "clone"],
+    );
+    let scene = Scene {
+        folder: clone.join("innocent"),
+        ..trap.scene
+    };
+    let trap = Trap { scene, ..trap };
+    trap.reset();
+    trap.hold_session();
+    assert_eq!(trap.ran(), None);
+}
+
+#[test]
+fn filters_of_included_files_do_not_run_whatever_the_condition() {
+    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
+    let filter = format!(
+        "[filter \"x\"]\n\tclean = {0}\n\tsmudge = {0}\n",
+        trap.program()
+    );
+    let branch = format!(
+        "[filter \"y\"]\n\tclean = {0}\n\tsmudge = {0}\n",
+        trap.program()
+    );
+    trap.scene.write("always.inc", &filter);
+    trap.scene.write("branch.inc", &branch);
+    trap.scene.git(&["config", "include.path", "../always.inc"]);
+    // Holds only in the worktree that the host makes.
+    let condition = "includeIf.onbranch:agenthost/**.path";
+    trap.scene.git(&["config", condition, "../branch.inc"]);
+    trap.scene
+        .write(".gitattributes", "* filter=x\na.txt filter=y\n");
+    trap.reset();
+    trap.hold_session();
+    let folder = uri_of(&trap.scene.folder).unwrap();
+    let wish = WorktreeWish::default();
+    let made = trap
+        .scene
+        .changes
+        .make_worktree(&trap.scene.session, &folder, &wish);
+    let refusal = made.unwrap_err().to_string();
+    assert!(refusal.contains("was not allowed"), "{refusal}");
+    assert!(refusal.contains("filter.y.smudge"), "{refusal}");
+    assert_eq!(trap.ran(), None);
+}
+
+#[test]
+fn a_submodule_runs_no_code_either() {
+    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
+    let other = trap.scene.folder.parent().unwrap().join("other");
+    fs::create_dir(&other).unwrap();
+    git(&other, &["init", "--quiet"]);
+    fs::write(other.join("f"), "f\n").unwrap();
+    git(&other, &["add", "--all"]);
+    let who = ["-c", "user.name=A", "-c", "user.email=a@example.com"];
+    git(&other, &[who.as_slice(), &["commit", "-qm", "x"]].concat());
+    let from = other.to_str().unwrap();
+    trap.scene
+        .git(&["submodule", "--quiet", "add", from, "sub"]);
+    trap.scene.commit("with a submodule");
+    let sub = trap.scene.folder.join("sub");
+    git(&sub, &["config", "filter.x.clean", trap.program()]);
+    git(&sub, &["config", "core.fsmonitor", trap.program()]);
+    fs::write(sub.join(".gitattributes"), "* filter=x\n").unwrap();
+    fs::write(sub.join("f"), "other\n").unwrap();
+    trap.reset();
+    trap.hold_session();
+    trap.operate(Operation::Stage, Moment::Committed).unwrap();
+    assert_eq!(trap.ran(), None, "staging");
+    trap.operate(Operation::Commit, Moment::Committed).unwrap();
+    assert_eq!(trap.ran(), None, "committing");
+}
+
+#[test]
+fn hooks_run_when_they_are_allowed_as_they_are() {
+    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
+    let hook = trap.scene.folder.join(".git/hooks/pre-commit");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::copy(&trap.program, &hook).unwrap();
+    trap.hold_session();
+    let refused = trap.operate(Operation::Commit, Moment::Committed);
+    let refusal = refused.unwrap_err().to_string();
+    assert!(refusal.contains("hook pre-commit"), "{refusal}");
+    assert_eq!(trap.ran(), None);
+
+    trap.allow();
+    trap.operate(Operation::Commit, Moment::Committed).unwrap();
+    assert!(trap.ran().is_some_and(|ran| ran.contains("pre-commit")));
+
+    // Something else than what was allowed waits again.
+    trap.reset();
+    let text = fs::read_to_string(&hook).unwrap();
+    fs::write(&hook, text.replace("#!/bin/sh", "#!/bin/sh\n")).unwrap();
+    trap.append("a.txt", "more\n");
+    let refused = trap.operate(Operation::Commit, Moment::Committed);
+    assert!(refused.is_err());
+    assert_eq!(trap.ran(), None);
+}
+
+#[test]
+fn operations_need_the_filters_of_the_repository_to_be_allowed() {
+    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
+    trap.scene
+        .git(&["config", "filter.x.clean", trap.program()]);
+    trap.scene.write(".gitattributes", "* filter=x\n");
+    trap.hold_session();
+    for operation in [Operation::Stage, Operation::Commit, Operation::Restore] {
+        let refused = trap.operate(operation, Moment::Marked(Mark::Start));
+        let refusal = refused.unwrap_err().to_string();
+        assert!(refusal.contains("filter.x.clean"), "{refusal}");
+    }
+    let shown = trap.operate(Operation::ShowPatch, Moment::Marked(Mark::Start));
+    shown.unwrap();
+    assert_eq!(trap.ran(), None);
+    trap.allow();
+    trap.operate(Operation::Stage, Moment::Committed).unwrap();
+    assert!(trap.ran().is_some());
+}
+
+#[test]
+fn code_of_a_repository_has_a_key_of_its_own() {
+    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
+    let scene = &trap.scene;
+    let key = || {
+        RepositoryCode::inspect(&scene.folder)
+            .unwrap()
+            .map(|code| code.key)
+    };
+    assert_eq!(key(), None);
+    // Settings that no operation runs need nobody's consent.
+    scene.git(&["config", "alias.x", "!true"]);
+    scene.git(&["config", "diff.x.textconv", "true"]);
+    assert_eq!(key(), None);
+    let mut keys = BTreeSet::new();
+    for (name, value) in [
+        ("filter.x.clean", "a b"),
+        ("filter.x.clean", "a"),
+        ("filter.x.smudge", "b"),
+        ("gpg.program", "c"),
+        ("merge.x.driver", "d"),
+    ] {
+        scene.git(&["config", name, value]);
+        assert!(keys.insert(key().unwrap()), "{name} {value}");
+    }
+}
+
+/// Every setting that this git knows, with names in place of placeholders.
+fn all_settings() -> Vec<String> {
+    let listed = git(Path::new("/"), &["help", "--config"]);
+    let mut keys: BTreeSet<_> = listed
+        .lines()
+        .filter(|line| line.contains('.') && !line.contains(' '))
+        .map(|line| {
+            let parts = line
+                .split('.')
+                .map(|part| match part.starts_with(['<', '*']) {
+                    true => "x",
+                    false => part,
+                });
+            parts.collect::<Vec<_>>().join(".")
+        })
+        .collect();
+    // Some that are documented and not listed, or that other releases have.
+    let more = [
+        "credential.https://x.example.helper",
+        "filter.x.process",
+        "hook.x.command",
+        "interactive.diffFilter",
+        "sendemail.sendmailCmd",
+        "tar.x.command",
+        "trailer.x.cmd",
+        "trailer.x.command",
+    ];
+    keys.extend(more.map(str::to_owned));
+    keys.into_iter().collect()
+}
+
+fn may_take_a_program(key: &str) -> bool {
+    let words = [
+        "alias",
+        "askpass",
+        "browser",
+        "clean",
+        "cmd",
+        "command",
+        "driver",
+        "editor",
+        "external",
+        "filter",
+        "fsmonitor",
+        "helper",
+        "hook",
+        "pack",
+        "pager",
+        "path",
+        "process",
+        "program",
+        "proxy",
+        "signature",
+        "smudge",
+        "ssh",
+        "textconv",
+        "tool",
+        "tunnel",
+        "update",
+        "vcs",
+    ];
+    let key = key.to_lowercase();
+    words.iter().any(|word| key.contains(word))
+}
+
+/// A setting as it stands in a file.
+fn line(key: &str, value: &str) -> String {
+    let (section, variable) = key.rsplit_once('.').unwrap();
+    match section.split_once('.') {
+        Some((section, name)) => format!("[{section} \"{name}\"]\n{variable} = {value}\n"),
+        None => format!("[{section}]\n{variable} = {value}\n"),
+    }
+}
+
+/// `ALL_SETTINGS=1` tries also those that take no program by their names.
+#[test]
+fn no_setting_of_a_repository_makes_the_host_run_a_program() {
+    let trap = Trap::new(Scene::with(&[("a.txt", "a\n"), ("b.txt", "b\n")]));
+    trap.scene
+        .write(".gitattributes", "* filter=x diff=x merge=x\n");
+    trap.scene.commit("attributes");
+    let config = trap.scene.folder.join(".git/config");
+    let plain = fs::read_to_string(&config).unwrap();
+    let all = all_settings();
+    assert!(all.len() > 500, "git lists only {} settings", all.len());
+    let mut run_by_git = BTreeSet::new();
+    let every = std::env::var_os("ALL_SETTINGS").is_some();
+    let tried = all.iter().filter(|key| every || may_take_a_program(key));
+    for (index, key) in tried.enumerate() {
+        // Settings that are on or off make others count.
+        let more = ["log.showSignature", "commit.gpgSign"].map(|other| line(other, "true"));
+        let text = [plain.as_str(), &more.concat(), &line(key, trap.program())].concat();
+        fs::write(&config, text).unwrap();
+        trap.scene.write("a.txt", &format!("{index}\n"));
+        trap.reset();
+        let scene = Scene {
+            session: format!("ahp-session:/{index}").into(),
+            ..Scene::beside(&trap.scene)
+        };
+        // A value that git can't use makes it fail, which is fine.
+        let directories = scene.directories();
+        let mark = |mark: &Mark| {
+            let marked = scene.changes.mark(&scene.session, &directories, mark, None);
+            marked.map(drop).unwrap_or_default();
+        };
+        mark(&Mark::Start);
+        if may_take_a_program(key) {
+            mark(&Mark::After(turn("t")));
+            for from in [Moment::Committed, Moment::BranchPoint] {
+                scene
+                    .compare(from, Moment::Now)
+                    .map(drop)
+                    .unwrap_or_default();
+            }
+            for operation in [Operation::Stage, Operation::Commit, Operation::Restore] {
+                let to = Moment::Now;
+                let from = Moment::Marked(Mark::Start);
+                let done = operate(&scene, operation, Span { from, to }, None);
+                done.map(drop).unwrap_or_default();
+            }
+            assert_eq!(trap.ran(), None, "{key} in an operation");
+            let add = std::process::Command::new("git")
+                .args(["commit", "--quiet", "--all", "--message", "x"])
+                .current_dir(&scene.folder)
+                .output();
+            add.unwrap();
+            if trap.ran().is_some() {
+                run_by_git.insert(key.to_lowercase());
+            }
+        }
+        if !run_by_git.contains(&key.to_lowercase()) {
+            assert_eq!(trap.ran(), None, "{key}");
+        }
+    }
+    // The trap works: git by itself runs at least these.
+    for key in [
+        "core.fsmonitor",
+        "filter.x.clean",
+        "filter.x.process",
+        "gpg.program",
+    ] {
+        assert!(run_by_git.contains(key), "{key} is not in {run_by_git:?}");
+    }
+}
