@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use agenthost_protocol::connection::{ReconnectParams, ReconnectResult};
+use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use tokio::time::Instant;
 
@@ -96,6 +97,8 @@ impl Client {
             }
             Ok(ReconnectResult::Snapshot(result)) => {
                 open = self.give_up();
+                // The host may not know the numbers that were seen so far.
+                self.seen = ServerSeq(0);
                 for snapshot in result.snapshots {
                     self.start(snapshot);
                 }

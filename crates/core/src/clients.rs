@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use agenthost_protocol::connection::{ClientCapabilities, Implementation};
-use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::ids::{ClientId, ServerSeq};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 
@@ -35,6 +35,9 @@ pub struct ClientRecord {
     /// that started from the same memory. What one of them has seen says
     /// nothing about the others.
     pub shared: bool,
+    /// The writer epoch in which it was last attached. Of several programs that
+    /// share the name, that of the first.
+    pub epoch: ServerSeq,
 }
 
 impl ClientRecord {

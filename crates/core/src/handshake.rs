@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use agenthost_protocol::connection::{
     InitializeParams, InitializeResult, ReconnectParams, ReconnectSnapshot,
 };
-use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::ids::{ClientId, ServerSeq};
 use agenthost_protocol::rpc::{RequestId, RpcError, UnsupportedVersionData};
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::{Release, Version};
@@ -60,6 +60,9 @@ impl Host {
         let before = self.record(&params.client_id);
         let record = ClientRecord {
             shared: before.is_some(),
+            epoch: before
+                .as_ref()
+                .map_or(self.epochs.current, |before| before.epoch),
             principal,
             version: version.to_owned(),
             capabilities: params.capabilities.unwrap_or_default(),
@@ -113,8 +116,12 @@ impl Host {
             return Err(unknown().into());
         }
         let replay = how == CatchUp::Replay && self.can_replay(&params);
-        // From here on it has all of every chat it asked for, and no other.
-        if !record.shared && !std::mem::take(&mut record.windowed).is_empty() {
+        // From here on it has all of every chat it asked for, and no other, and
+        // all that it sees is of this epoch.
+        let windowed = !record.shared && !std::mem::take(&mut record.windowed).is_empty();
+        let stale = !record.shared && record.epoch != self.epochs.current;
+        if windowed || stale {
+            record.epoch = self.epochs.current;
             let kept = Box::new(record.clone());
             out.write(Write::Client(params.client_id.clone(), kept));
         }
@@ -156,10 +163,10 @@ impl Host {
         Ok(())
     }
 
-    /// Whether the log has everything that the client missed (REC-3). A
-    /// number that was never given out is of another history (REC-4). And a
-    /// channel that was born since is not the one that the client knows, even
-    /// if it has the same address.
+    /// Whether the log has everything that the client missed (REC-3). A number
+    /// that this history has not given out to the client is of another one
+    /// (REC-4). And a channel that was born since is not the one that the
+    /// client knows, even if it has the same address.
     pub(crate) fn can_replay(&self, params: &ReconnectParams) -> bool {
         let seen = params.last_seen_server_seq;
         let known = |channel: &Uri| {
@@ -175,7 +182,8 @@ impl Host {
                 .iter()
                 .any(|channel| windowed.contains(channel))
         });
-        let kept = self.log_start <= seen && seen <= self.seq;
+        let attached = client.map_or(ServerSeq(0), |client| client.record.epoch);
+        let kept = self.log_start <= seen && self.epochs.may_have_seen(seen, attached, self.seq);
         kept && !windowed && params.subscriptions.iter().all(known)
     }
 

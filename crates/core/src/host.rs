@@ -21,6 +21,7 @@ use crate::clients::{Client, ClientRecord, Clients, Connection, Departure, Prese
 use crate::customizations::Customizing;
 use crate::effect::Effects;
 use crate::env::Env;
+use crate::epochs::WriterEpochs;
 use crate::files::Root;
 use crate::grants::AccessRequest;
 use crate::input::{ConnectionId, Input, Loaded};
@@ -64,6 +65,8 @@ pub struct Remembered {
     /// Everything after this is in the log; a client that has seen less gets
     /// snapshots.
     pub log_start: ServerSeq,
+    /// Which numbers were given out.
+    pub epochs: WriterEpochs,
     /// All sessions.
     pub sessions: Vec<SessionSummary>,
     /// All channels. Their states are read when they are needed.
@@ -91,6 +94,7 @@ pub struct Host {
     pub(crate) config: Config,
     pub(crate) seq: ServerSeq,
     pub(crate) log_start: ServerSeq,
+    pub(crate) epochs: WriterEpochs,
     pub(crate) channels: BTreeMap<Uri, Channel>,
     pub(crate) sessions: BTreeMap<Uri, Arc<SessionSummary>>,
     /// Sessions whose agent was told to open since the host started.
@@ -172,6 +176,7 @@ impl Host {
             config,
             seq: remembered.seq,
             log_start: remembered.log_start,
+            epochs: remembered.epochs,
             channels: BTreeMap::new(),
             sessions: BTreeMap::new(),
             opened: BTreeSet::new(),
@@ -276,7 +281,10 @@ impl Host {
                 self.end_grace(env, &client, departure, out);
             }
             Input::TokenExpired { place, given } => self.expire_token(place, given, out),
-            Input::Compacted { log_start } => self.log_start = log_start,
+            Input::Compacted { log_start } => {
+                self.log_start = log_start;
+                self.epochs.forget_before(log_start);
+            }
             Input::Restored { channel, loaded } => self.restore(env, &channel, loaded, out),
             Input::Answered {
                 connection,

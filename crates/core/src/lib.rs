@@ -34,6 +34,7 @@ mod directories;
 mod dispatch;
 mod effect;
 mod env;
+mod epochs;
 mod files;
 mod flags;
 mod forbidden;
@@ -90,6 +91,7 @@ pub use contents::{ContentAddress, KeptText, MalformedAddress, SessionKey, short
 pub use customizations::as_kept;
 pub use effect::{Answer, Effect, Effects, Recipient, Seen, TurnPlace, Write};
 pub use env::Env;
+pub use epochs::{ClosedEpoch, WriterEpochs};
 pub use files::{Access, FileErrand, FileRequest, Root};
 pub use host::{Config, Host, Remembered, StoredChannel};
 pub use input::{ConnectionId, Extent, Input, Loaded, Need, Received, RefusedDispatch};

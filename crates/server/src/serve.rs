@@ -345,6 +345,8 @@ fn driver(
         forbidden.insert(provider, agent.forbidden());
         agents.add(Arc::clone(agent));
     }
+    // Before anything is read: numbers go on from here.
+    store.begin_epoch(micros_since_1970())?;
     let remembered = store.remembered()?;
     for problem in &remembered.unreadable {
         tracing::error!(problem, "something is lost");
@@ -399,6 +401,13 @@ fn driver(
         compacted,
         unsettled: false,
         appended: Vec::new(),
+    })
+}
+
+fn micros_since_1970() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
     })
 }
 

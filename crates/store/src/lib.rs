@@ -13,6 +13,7 @@
 mod append;
 mod checkpoint;
 mod directory;
+mod epochs;
 mod error;
 mod older;
 mod retention;

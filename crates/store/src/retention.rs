@@ -4,7 +4,7 @@ use agenthost_core::Extent;
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 
 use crate::error::StoreError;
 use crate::store::{Store, number, sequence};
@@ -32,7 +32,7 @@ impl Store {
     /// the log starts now.
     pub fn compact(&mut self, retention: Retention, now: Millis) -> Result<ServerSeq, StoreError> {
         let last = self.number("seq")?;
-        let by_count = last.0.saturating_sub(retention.actions);
+        let by_count = self.beyond_count(retention.actions)?;
         let by_age: Option<i64> = self.connection.query_row(
             "SELECT max(seq) FROM log WHERE at < ?1",
             [now.0.saturating_sub(retention.age.0)],
@@ -41,7 +41,7 @@ impl Store {
         let before = self.number("log_start")?;
         let start = by_age.map_or(ServerSeq(0), sequence);
         let by_bytes = self.beyond(retention.bytes)?;
-        let start = start.max(ServerSeq(by_count)).max(by_bytes).max(before);
+        let start = start.max(by_count).max(by_bytes).max(before);
         if start == before {
             return Ok(before);
         }
@@ -59,6 +59,7 @@ impl Store {
             [number(start)],
         )?;
         transaction.execute("DELETE FROM log WHERE seq <= ?1", [number(start)])?;
+        transaction.execute("DELETE FROM epochs WHERE last < ?1", [number(start)])?;
         transaction.execute(
             "UPDATE numbers SET value = ?1 WHERE name = 'log_start'",
             [number(start)],
@@ -66,6 +67,21 @@ impl Store {
         transaction.commit()?;
         self.log_bytes = self.number("log_bytes")?.0;
         Ok(start)
+    }
+
+    /// The last of the oldest actions that are too many. Numbers have gaps, so
+    /// rows are counted.
+    fn beyond_count(&self, actions: u64) -> Result<ServerSeq, StoreError> {
+        let actions = i64::try_from(actions).unwrap_or(i64::MAX);
+        let last: Option<i64> = self
+            .connection
+            .query_row(
+                "SELECT seq FROM log ORDER BY seq DESC LIMIT 1 OFFSET ?1",
+                [actions],
+                |row| row.get(0),
+            )
+            .optional()?;
+        Ok(last.map_or(ServerSeq(0), sequence))
     }
 
     /// The last of the oldest actions that are too many bytes.

@@ -2,6 +2,7 @@
 
 use agenthost_core::{ClientRecord, Principal};
 use agenthost_protocol::connection::{ClientCapabilities, Implementation};
+use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Document, Limits, Wire};
 
@@ -17,6 +18,7 @@ pub(crate) struct ClientRow {
     info: Option<Implementation>,
     windowed: Option<Vec<Uri>>,
     shared: Option<bool>,
+    epoch: Option<ServerSeq>,
 }
 
 impl From<&ClientRecord> for ClientRow {
@@ -29,6 +31,7 @@ impl From<&ClientRecord> for ClientRow {
             info: record.info.clone(),
             windowed: Some(record.windowed.iter().cloned().collect()),
             shared: Some(record.shared),
+            epoch: Some(record.epoch),
         }
     }
 }
@@ -43,6 +46,8 @@ impl From<ClientRow> for ClientRecord {
             info: row.info,
             windowed: row.windowed.into_iter().flatten().collect(),
             shared: row.shared.unwrap_or(false),
+            // Rows of hosts that did not know epochs are of the first one.
+            epoch: row.epoch.unwrap_or(ServerSeq(0)),
         }
     }
 }

@@ -65,6 +65,12 @@ const STEPS: &[&str] = &[
     CREATE TABLE protocol (release TEXT NOT NULL);
     INSERT INTO protocol VALUES ('1.0.0');
 ",
+    "
+    -- Writer epochs by their first number. The one that goes on has no last
+    -- number; it ends where the numbers do.
+    CREATE TABLE epochs (first INTEGER PRIMARY KEY, last INTEGER);
+    INSERT INTO epochs VALUES (0, NULL);
+",
 ];
 
 /// Brings the tables up to date, each step whole or not at all.

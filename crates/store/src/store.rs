@@ -231,6 +231,7 @@ impl Store {
             root,
             seq: self.number("seq")?,
             log_start: self.number("log_start")?,
+            epochs: self.epochs()?,
             sessions,
             channels: channels.collect::<Result<_, _>>()?,
             clients,

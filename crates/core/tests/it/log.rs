@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agenthost_core::{ClientRecord, Extent, Loaded, Need, Remembered, StoredChannel, Write};
+use agenthost_core::{
+    ClientRecord, ClosedEpoch, Extent, Loaded, Need, Remembered, StoredChannel, Write, WriterEpochs,
+};
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::ids::{ClientId, ServerSeq};
@@ -37,6 +39,7 @@ pub(crate) struct Log {
     pub(crate) sessions: BTreeMap<Uri, SessionSummary>,
     clients: BTreeMap<ClientId, ClientRecord>,
     seq: ServerSeq,
+    epochs: WriterEpochs,
     /// Actions up to here were thrown away.
     pub(crate) start: ServerSeq,
 }
@@ -99,6 +102,16 @@ impl Log {
         }
     }
 
+    /// Begins a writer epoch, as a store does.
+    pub(crate) fn begin_epoch(&mut self, micros_since_1970: u64) {
+        self.epochs.closed.push(ClosedEpoch {
+            first: self.epochs.current,
+            last: self.seq,
+        });
+        self.seq = WriterEpochs::next_first(self.seq, micros_since_1970);
+        self.epochs.current = self.seq;
+    }
+
     /// What a host is given of a channel. A chat's tail is short here, so that
     /// tests see what happens to one.
     pub(crate) fn load(&self, need: &Need) -> Loaded {
@@ -120,6 +133,7 @@ impl Log {
             }),
             seq: self.seq,
             log_start: self.start,
+            epochs: self.epochs.clone(),
             sessions: self.sessions.values().cloned().collect(),
             channels: self.stored.values().cloned().collect(),
             clients: self

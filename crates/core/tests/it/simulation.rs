@@ -11,6 +11,8 @@ mod dispatching;
 mod files;
 mod questions;
 
+use std::collections::BTreeMap;
+
 use agenthost_core::agent::AgentEvent;
 use agenthost_core::{Answer, CommandLine, ConnectionId, Input, TerminalEnd, TerminalEvent};
 use agenthost_protocol::action::{Action, Dispatcher};
@@ -26,7 +28,7 @@ use serde_json::json;
 
 use crate::invariants::{Verdicts, check_at_rest};
 use crate::script::{received, uri};
-use crate::world::World;
+use crate::world::{Backup, World};
 
 const STEPS: u32 = 300;
 
@@ -39,6 +41,7 @@ fn nothing_is_lost_whatever_happens() {
     let seeds = std::env::var("SIMULATION_SEEDS").ok();
     let seeds = seeds.map_or(200, |seeds| seeds.parse().unwrap());
     let mut verdicts = Verdicts::default();
+    let mut restored = 0;
     for seed in 0..seeds {
         let mut simulation = Simulation::new(seed);
         let _told = Told(seed);
@@ -48,10 +51,14 @@ fn nothing_is_lost_whatever_happens() {
         simulation.world.check_mirrors();
         simulation.settle();
         verdicts.add(&simulation.world.verdicts);
+        restored += simulation
+            .unreliable
+            .map_or(0, |unreliable| unreliable.restored);
     }
     // A simulation in which nothing happens would prove nothing: every action
     // that a client can dispatch here was accepted and was refused.
     if seeds >= 200 {
+        assert!(restored > 20, "copies were restored {restored} times");
         let rare: Vec<_> = Action::table()
             .filter(|info| info.dispatcher == Dispatcher::Client && is_possible(info.name))
             .filter(|info| verdicts.of(info.name).contains(&0))
@@ -88,8 +95,21 @@ fn customized_now_and_then(seed: u64) -> World {
     World::with(config)
 }
 
+/// What an unreliable machine is like.
+#[derive(Default)]
+struct Unreliable {
+    names: BTreeMap<ConnectionId, String>,
+    backup: Option<Backup>,
+    /// What the clock said last.
+    clock: u64,
+    restored: u64,
+}
+
 struct Simulation {
     world: World,
+    /// In some worlds the end of the log is lost now and then, and clocks jump.
+    /// There every program has a name of its own.
+    unreliable: Option<Unreliable>,
     chance: Generator,
     next_connection: u32,
     requests: u64,
@@ -105,7 +125,9 @@ impl Simulation {
             depth: 4,
             without: &[],
         };
+        let unreliable = seed % 4 >= 2;
         Simulation {
+            unreliable: unreliable.then(Unreliable::default),
             world: customized_now_and_then(seed),
             chance: Generator::new(seed, options),
             next_connection: 0,
@@ -137,7 +159,7 @@ impl Simulation {
             94 => self.end_grace(),
             95 => self.end_patience(),
             96 => drop(self.world.step(Input::Quiet)),
-            97 if self.chance.chance(0.3) => self.restart(),
+            97 if self.unreliable.is_some() || self.chance.chance(0.3) => self.restart(),
             _ => self.world.check_mirrors(),
         }
         self.finish_searches();
@@ -254,6 +276,9 @@ impl Simulation {
             }
             Some(before) => {
                 let client = self.client_id(before);
+                if let Some(unreliable) = &mut self.unreliable {
+                    unreliable.names.insert(connection, client.clone());
+                }
                 let memory = &self.world.memories[&before];
                 let (seen, channels) = (memory.seen, memory.channels.keys());
                 let params = json!({
@@ -273,6 +298,10 @@ impl Simulation {
 
     /// Three names for all connections, so that some have two.
     fn client_id(&self, connection: ConnectionId) -> String {
+        if let Some(unreliable) = &self.unreliable {
+            let name = unreliable.names.get(&connection).cloned();
+            return name.unwrap_or_else(|| format!("client-{}", connection.0));
+        }
         format!("client-{}", connection.0 % 3)
     }
 
@@ -523,6 +552,26 @@ impl Simulation {
             let last = last.map_or(0, |envelope| envelope.server_seq.0);
             let start = self.world.log.start.0.max(last.saturating_sub(20));
             self.world.log.start = ServerSeq(start);
+        }
+        if let Some(unreliable) = &mut self.unreliable {
+            let rng = &mut self.chance.rng;
+            if let Some(backup) = unreliable.backup.as_ref().filter(|_| rng.u8(..2) == 0) {
+                self.world.restore_backup(backup);
+                unreliable.restored += 1;
+            }
+            if rng.u8(..2) == 0 {
+                unreliable.backup = Some(self.world.back_up());
+            }
+            // Small jumps are the worst: the numbers of epochs overlap.
+            let now = u64::try_from(self.world.now).unwrap() * 1_000;
+            let micros = match rng.u8(..4) {
+                0 => now,
+                1 => rng.u64(0..now + 1),
+                2 => rng.u64(0..200),
+                _ => unreliable.clock,
+            };
+            unreliable.clock = micros;
+            self.world.log.begin_epoch(micros);
         }
         self.world.restart();
     }

@@ -1,0 +1,60 @@
+//! Writer epochs: which numbers belong to the history in the log.
+//!
+//! The end of the log can be lost: by a power cut, or because the data
+//! directory was restored from a copy. The host would then give out numbers
+//! again that clients have seen with other actions. So each host that opens the
+//! log for writing begins an epoch, whose first number is later than all others
+//! in the log and not before the time in microseconds. Numbers between two
+//! epochs were never given out, or are lost.
+//!
+//! A client also can't have seen a number of an epoch in which it was not
+//! attached. That makes the rule hold when the clock goes backwards, too.
+
+use agenthost_protocol::ids::ServerSeq;
+
+/// Epochs that are over, and the one that goes on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WriterEpochs {
+    /// Those that are over, the oldest first.
+    pub closed: Vec<ClosedEpoch>,
+    /// The first number of the epoch that goes on. It names the epoch.
+    pub current: ServerSeq,
+}
+
+/// An epoch whose writer is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClosedEpoch {
+    /// The first number, which no action has.
+    pub first: ServerSeq,
+    /// The last number that was given out.
+    pub last: ServerSeq,
+}
+
+impl WriterEpochs {
+    /// Returns the first number of an epoch that begins now, in a log whose
+    /// last number is known.
+    pub fn next_first(last: ServerSeq, micros_since_1970: u64) -> ServerSeq {
+        ServerSeq(micros_since_1970.max(last.0.saturating_add(1)))
+    }
+
+    /// Whether a client that was last attached in an epoch may have seen a
+    /// number, given the last one that was given out.
+    pub fn may_have_seen(&self, seen: ServerSeq, attached: ServerSeq, last: ServerSeq) -> bool {
+        let in_closed = |epoch: &ClosedEpoch| epoch.first <= seen && seen <= epoch.last;
+        let epoch = if self.current <= seen && seen <= last {
+            Some(self.current)
+        } else {
+            self.closed
+                .iter()
+                .rev()
+                .find(|epoch| in_closed(epoch))
+                .map(|epoch| epoch.first)
+        };
+        epoch.is_some_and(|epoch| epoch <= attached)
+    }
+
+    /// Forgets epochs of which nothing is left in the log.
+    pub(crate) fn forget_before(&mut self, log_start: ServerSeq) {
+        self.closed.retain(|epoch| epoch.last >= log_start);
+    }
+}
