@@ -94,11 +94,17 @@ pub fn replace_unsynced(path: &Path, contents: &[u8]) -> io::Result<()> {
 /// # Errors
 ///
 /// If what is at the path is not a regular file of this user that nobody else
-/// has access to, or the system refuses.
+/// has access to, if it has a second name, or the system refuses.
 pub fn open_append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true);
-    open_or_create(path, &mut options)
+    let file = open_or_create(path, &mut options)?;
+    // Another user may have given a second name to a private file of this one.
+    let links = file.metadata()?.nlink();
+    if links > 1 {
+        return Err(InsecureFile::Links { links }.into());
+    }
+    Ok(file)
 }
 
 /// Opens a file to read and write, or creates it with mode 0600.
@@ -139,6 +145,43 @@ pub fn read_to_string(path: &Path) -> io::Result<String> {
 /// If it is another user's, others can write to it, or the system refuses.
 pub fn create_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    let (directory, mode) = open_directory(path)?;
+    if mode & SHARED_BITS != 0 {
+        directory.set_permissions(Permissions::from_mode(mode & !SHARED_BITS))?;
+    }
+    Ok(())
+}
+
+/// Checks that a directory belongs to this user and that other users cannot
+/// write to it.
+///
+/// # Errors
+///
+/// If it is another user's, others can write to it, or the system refuses.
+pub fn check_directory(path: &Path) -> io::Result<()> {
+    open_directory(path).map(drop)
+}
+
+/// Returns an error unless a file belongs to the user of this process.
+pub(crate) fn check_owner(metadata: &Metadata) -> io::Result<()> {
+    let user = Uid::effective().as_raw();
+    if metadata.uid() != user {
+        let owner = metadata.uid();
+        return Err(InsecureFile::Owner { owner, user }.into());
+    }
+    Ok(())
+}
+
+/// Returns a path in the same directory that is hard to guess. It is short,
+/// because paths of sockets have to be.
+pub(crate) fn random_sibling(path: &Path) -> io::Result<PathBuf> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(path.with_file_name(format!(".{:x}", u64::from_ne_bytes(bytes))))
+}
+
+/// Returns the directory and its permission bits.
+fn open_directory(path: &Path) -> io::Result<(File, u32)> {
     let link = std::fs::symlink_metadata(path)?;
     if link.is_symlink() && !Uid::from_raw(link.uid()).is_root() {
         check_owner(&link)?;
@@ -158,28 +201,7 @@ pub fn create_directory(path: &Path) -> io::Result<()> {
         }
         .into());
     }
-    if mode & SHARED_BITS != 0 {
-        directory.set_permissions(Permissions::from_mode(mode & !SHARED_BITS))?;
-    }
-    Ok(())
-}
-
-/// Returns an error unless a file belongs to the user of this process.
-pub(crate) fn check_owner(metadata: &Metadata) -> io::Result<()> {
-    let user = Uid::effective().as_raw();
-    if metadata.uid() != user {
-        let owner = metadata.uid();
-        return Err(InsecureFile::Owner { owner, user }.into());
-    }
-    Ok(())
-}
-
-/// Returns a path in the same directory that is hard to guess. It is short,
-/// because paths of sockets have to be.
-pub(crate) fn random_sibling(path: &Path) -> io::Result<PathBuf> {
-    let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(path.with_file_name(format!(".{:x}", u64::from_ne_bytes(bytes))))
+    Ok((directory, mode))
 }
 
 fn write_beside(
@@ -261,10 +283,6 @@ fn open_existing(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
             wanted: 0o600,
         }
         .into());
-    }
-    if metadata.nlink() > 1 {
-        let links = metadata.nlink();
-        return Err(InsecureFile::Links { links }.into());
     }
     Ok(file)
 }

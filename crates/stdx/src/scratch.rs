@@ -23,7 +23,7 @@ const MAX_SOCKET_DIRECTORY_BYTES: usize = 90;
 
 /// Makes temporary directories with mode 0700. By default they are in the
 /// temporary directory of the system, where nothing empties them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scratch {
     root: Option<Arc<Path>>,
 }

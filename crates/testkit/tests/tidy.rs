@@ -83,6 +83,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "cli",
         uses: &[
+            "stdx",
             "protocol",
             "agents",
             "customizations",
