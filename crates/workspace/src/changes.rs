@@ -36,6 +36,7 @@ use agenthost_protocol::common::ChangesSummary;
 use agenthost_protocol::uri::Uri;
 
 use crate::address::path_of;
+use crate::protected::ProtectedPaths;
 use compare::summarize;
 pub use error::ChangesError;
 use git::Git;
@@ -66,6 +67,8 @@ pub struct Changes {
     notes: Option<Arc<Path>>,
     /// Worktrees that are being set up, and whether that is still wanted.
     setups: Mutex<BTreeMap<SessionKey, Arc<AtomicBool>>>,
+    /// Left out of every folder.
+    protected: ProtectedPaths,
 }
 
 impl Changes {
@@ -75,7 +78,20 @@ impl Changes {
             directory,
             notes: None,
             setups: Mutex::default(),
+            protected: ProtectedPaths::default(),
         }
+    }
+
+    /// Returns where the worktrees of sessions are in such a directory.
+    #[must_use]
+    pub fn worktrees_in(directory: &Path) -> PathBuf {
+        directory.join(WORKTREES)
+    }
+
+    /// Leaves some paths out, whatever folder they are in.
+    #[must_use]
+    pub fn protecting(self, protected: ProtectedPaths) -> Self {
+        Changes { protected, ..self }
     }
 
     /// Notes what it runs in a directory, so that the next one can end it.
@@ -212,7 +228,12 @@ impl Changes {
         // What was in files is for nobody else to read.
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true).mode(0o700).create(&directory)?;
-        Ok(Kept { directory, key })
+        let protected = self.protected.clone();
+        Ok(Kept {
+            directory,
+            key,
+            protected,
+        })
     }
 }
 
@@ -221,6 +242,7 @@ impl Changes {
 struct Kept {
     directory: PathBuf,
     key: SessionKey,
+    protected: ProtectedPaths,
 }
 
 impl Kept {
@@ -237,7 +259,8 @@ impl Kept {
             if !found.iter().any(within) {
                 found.retain(|known| !known.directory.starts_with(&directory));
                 let git = Git::new(&directory, patience);
-                found.push(Repository::open(git, &directory, &self.directory)?);
+                let repository = Repository::open(git, &directory, &self.directory)?;
+                found.push(repository.protecting(&self.protected)?);
             }
         }
         if found.is_empty() {

@@ -20,6 +20,7 @@ mod contents;
 mod environment;
 mod files;
 mod find;
+mod protected;
 mod terminal;
 mod text;
 mod watch;
@@ -30,9 +31,10 @@ pub use contents::{ContentError, Contents};
 pub use environment::shared_environment;
 pub use files::{FileError, Files, LARGEST};
 pub use find::{Bounds, find_files};
+pub use protected::ProtectedPaths;
 pub use terminal::{
     GRACE, KeepOutput, Plain, Program, RUN_VARIABLE, Run, RunMark, RunningNote, Shell, Startup,
     Tail, Terminal, TerminalError, TerminalStart, sweep,
 };
 pub use text::take_whole;
-pub use watch::Watch;
+pub use watch::{FolderSubscription, Watch, WatchDepth, WatchError, WatchEvent, WatchEvents};
