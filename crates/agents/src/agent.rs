@@ -11,7 +11,7 @@ use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{ContentError, Contents, KeepOutput};
+use agenthost_workspace::{ContentError, Contents, KeepOutput, ProtectedPaths};
 use tokio::sync::mpsc;
 
 use crate::large;
@@ -76,6 +76,8 @@ pub struct Session {
     pub tokens: SessionTokens,
     /// The way to the tools that the host offers, if it offers any.
     pub relay: Option<ToolRelay>,
+    /// Files that the host reads and writes for nobody.
+    pub protected: ProtectedPaths,
 }
 
 /// The way to the host. Its queue is bounded: an agent that tells more than

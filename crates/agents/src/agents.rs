@@ -9,7 +9,7 @@ use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::Contents;
+use agenthost_workspace::{Contents, ProtectedPaths};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -31,6 +31,7 @@ pub struct Agents {
     contents: Option<Arc<Contents>>,
     tokens: Tokens,
     relay: Option<ToolRelay>,
+    protected: ProtectedPaths,
 }
 
 struct Working {
@@ -50,7 +51,13 @@ impl Agents {
             contents: None,
             tokens: Tokens::default(),
             relay: None,
+            protected: ProtectedPaths::default(),
         }
+    }
+
+    /// Refuses some files to agents that ask the host for them.
+    pub fn protect(&mut self, protected: ProtectedPaths) {
+        self.protected = protected;
     }
 
     /// Where to put what is too large for a state. Without, it stays there.
@@ -143,6 +150,7 @@ impl Agents {
             events: events.clone(),
             tokens: self.tokens.of_session(session),
             relay: self.relay.clone(),
+            protected: self.protected.clone(),
         });
         let task = self.tasks.spawn(async move {
             // A task of its own, so that it can break without taking this one

@@ -1,12 +1,13 @@
 //! Where the host of a command is: one that runs, or one for the time.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agenthost_client::{Address, Client, ClientError, Hello, TransportError};
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::ids::ClientId;
 use agenthost_server::{HOST_FILE, Server, ServerConfig, serve};
+use agenthost_stdx::private_file;
 use anyhow::Context;
 
 use crate::config::{self, Candidate, FileConfig};
@@ -68,6 +69,7 @@ impl Attached {
     /// lost later, it is waited for as long as there is patience.
     pub(crate) async fn to(place: &Place, patience: Duration) -> anyhow::Result<Self> {
         let settings = place.settings()?;
+        check_owner(&settings.data_directory)?;
         let hello = hello(patience)?;
         let file = settings.data_directory.join(HOST_FILE);
         let connected = Client::connect(&Address::ReadyFile(file), hello.clone()).await;
@@ -94,6 +96,18 @@ impl Attached {
             Some(server) => Ok(server.stop().await?),
             None => Ok(()),
         }
+    }
+}
+
+/// Refuses a data directory of another user: `host.json` in it would lead to a
+/// host of theirs, which would see the prompts.
+fn check_owner(data_directory: &Path) -> anyhow::Result<()> {
+    match private_file::check_directory(data_directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            Err(error).with_context(|| format!("use `{}`", data_directory.display()))
+        }
+        // A missing one is created by the host that is started.
+        _ => Ok(()),
     }
 }
 

@@ -119,6 +119,8 @@ impl Arguments {
             path,
             contents: self.wire_log_contents,
         });
+        // The token is in it.
+        config.secrets.extend(self.ready_file.clone());
     }
 }
 

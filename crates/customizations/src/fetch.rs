@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agenthost_protocol::uri::Uri;
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 
 use crate::identity::digest_of;
 
@@ -15,6 +18,18 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Most bytes of an archive.
 const LARGEST_ARCHIVE: u64 = 64 * 1024 * 1024;
+
+/// Where fetched packages are, in the folder of packages.
+const FETCHED: &str = "plugins/fetched";
+
+/// A package that is being fetched.
+const NEW: &str = "new";
+
+/// A package that is being replaced.
+const OLD: &str = "old";
+
+/// An archive that is being downloaded.
+const ARCHIVE: &str = "archive";
 
 /// Where a package comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +95,7 @@ impl PluginSource {
             PluginSource::Path(path) => path.clone(),
             PluginSource::Git { .. } | PluginSource::Archive(_) => {
                 let digest = digest_of(&[&self.address()]);
-                data.join("plugins/fetched").join(digest)
+                data.join(FETCHED).join(digest)
             }
         }
     }
@@ -160,11 +175,8 @@ pub fn fetch(source: &PluginSource, data: &Path) -> Result<PathBuf, FetchError> 
     let target = source.folder(data);
     let home = target.parent().unwrap_or(data);
     std::fs::create_dir_all(home).map_err(file("make", home))?;
-    let fresh = home.join(format!(
-        "{}.new-{}",
-        target.file_name().unwrap_or_default().to_string_lossy(),
-        std::process::id()
-    ));
+    sweep_fetches(data).map_err(file("tidy", home))?;
+    let fresh = unfinished(&target, NEW);
     remove(&fresh)?;
     let outcome = bring(source, &fresh).and_then(|()| replace(&fresh, &target));
     if outcome.is_err() {
@@ -174,13 +186,56 @@ pub fn fetch(source: &PluginSource, data: &Path) -> Result<PathBuf, FetchError> 
     outcome.map(|()| target)
 }
 
+/// Removes what fetches left that were killed. A package that was about to be
+/// replaced is put back.
+///
+/// # Errors
+///
+/// The first of all, if something could not be removed.
+pub(crate) fn sweep_fetches(data: &Path) -> std::io::Result<()> {
+    let entries = match data.join(FETCHED).read_dir() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    let mut result = Ok(());
+    for entry in entries {
+        let swept = entry.and_then(|entry| sweep_fetch(&entry.path()));
+        result = result.and(swept);
+    }
+    result
+}
+
+fn sweep_fetch(path: &Path) -> std::io::Result<()> {
+    let kind = path.extension().and_then(|kind| kind.to_str());
+    let Some((kind, process)) = kind.and_then(|kind| kind.rsplit_once('-')) else {
+        return Ok(());
+    };
+    // A process that does not exist has no files in use.
+    let alive = |process: i32| kill(Pid::from_raw(process), None) != Err(Errno::ESRCH);
+    if !process.parse().is_ok_and(|process| !alive(process)) {
+        return Ok(());
+    }
+    let target = path.with_extension("");
+    match kind {
+        OLD if !target.exists() => std::fs::rename(path, target),
+        OLD | NEW => std::fs::remove_dir_all(path),
+        ARCHIVE => std::fs::remove_file(path),
+        _ => Ok(()),
+    }
+}
+
+/// A path beside a package for what this process has not finished with it.
+fn unfinished(target: &Path, kind: &str) -> PathBuf {
+    target.with_extension(format!("{kind}-{}", std::process::id()))
+}
+
 fn bring(source: &PluginSource, fresh: &Path) -> Result<(), FetchError> {
     match source {
         PluginSource::Path(_) => Err(FetchError::Nothing),
         PluginSource::Git { url, reference } => download::clone(url, reference.as_deref(), fresh),
         PluginSource::Archive(ArchivePlace::Path(path)) => archive::unpack(path, fresh),
         PluginSource::Archive(ArchivePlace::Url(url)) => {
-            let file = fresh.with_extension("archive");
+            let file = unfinished(&fresh.with_extension(""), ARCHIVE);
             let outcome =
                 download::download(url, &file).and_then(|()| archive::unpack(&file, fresh));
             // It may not have come that far.
@@ -191,7 +246,7 @@ fn bring(source: &PluginSource, fresh: &Path) -> Result<(), FetchError> {
 }
 
 fn replace(fresh: &Path, target: &Path) -> Result<(), FetchError> {
-    let old = fresh.with_extension("old");
+    let old = unfinished(target, OLD);
     remove(&old)?;
     match std::fs::rename(target, &old) {
         Ok(()) => {}

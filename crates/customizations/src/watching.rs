@@ -10,8 +10,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use agenthost_workspace::{FolderSubscription, WatchDepth, WatchError, WatchEvent};
+use notify::EventKind;
 use notify::event::ModifyKind;
-use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
 /// What matters in a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,53 +38,48 @@ struct Registry {
 /// Watches folders for containers, until it is dropped.
 pub(crate) struct Watching {
     registry: Arc<Mutex<Registry>>,
-    /// Held for a whole change, so that changes do not cross. The registry is
-    /// never held while the watcher is asked: its thread may wait for it.
-    watcher: Mutex<Option<RecommendedWatcher>>,
+    /// Held for a whole change, so that changes do not cross.
+    subscription: Mutex<Option<FolderSubscription>>,
 }
 
 impl Watching {
-    /// Begins; `tell` gets the names of containers that were touched. It may
-    /// make the system wait.
+    /// Begins; `tell` gets the names of containers that were touched, on a
+    /// thread of its own. While it waits, events queue up.
     pub(crate) fn begin(tell: impl Fn(BTreeSet<String>) + Send + 'static) -> Self {
         let registry: Arc<Mutex<Registry>> = Arc::default();
-        let shared = registry.clone();
-        let config = notify::Config::default().with_follow_symlinks(false);
-        let watcher = RecommendedWatcher::new(
-            move |event| {
-                let touched = touched(&shared, event);
-                if !touched.is_empty() {
-                    tell(touched);
-                }
-            },
-            config,
-        );
-        let watcher = watcher
+        let subscription = subscribe(Arc::clone(&registry), tell);
+        let subscription = subscription
             .inspect_err(|error| {
                 tracing::warn!(%error, "changes of customizations are not noticed");
             })
             .ok();
         Watching {
             registry,
-            watcher: Mutex::new(watcher),
+            subscription: Mutex::new(subscription),
         }
     }
 
     /// Says which folders matter to a container: all of them. Tells whether
     /// any of them was not watched before. Waits for the disk.
     pub(crate) fn set(&self, container: &str, folders: &Folders) -> Watched {
-        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(watcher) = watcher.as_mut() else {
+        let subscription = self.subscription.lock();
+        let subscription = subscription.unwrap_or_else(PoisonError::into_inner);
+        let Some(subscription) = subscription.as_ref() else {
             return Watched::AsBefore;
         };
         let (new, old) = self.register(container, folders);
         for folder in &old {
-            // A folder that is gone is not watched any more.
-            watcher.unwatch(folder).unwrap_or_default();
+            subscription.remove(folder);
         }
         for folder in &new {
-            if let Err(error) = watcher.watch(folder, RecursiveMode::NonRecursive) {
-                tracing::debug!(%error, "a folder is not watched");
+            match subscription.add(folder, WatchDepth::Folder) {
+                Ok(()) => {}
+                Err(error @ (WatchError::Instances | WatchError::Watches)) => {
+                    tracing::warn!(%error, "changes of some customizations are not noticed");
+                }
+                Err(error @ (WatchError::NotFound | WatchError::System(_))) => {
+                    tracing::debug!(%error, "a folder is not watched");
+                }
             }
         }
         match new.is_empty() {
@@ -128,6 +124,26 @@ impl Watching {
     }
 }
 
+/// Looks at events until the subscription is dropped.
+fn subscribe(
+    registry: Arc<Mutex<Registry>>,
+    tell: impl Fn(BTreeSet<String>) + Send + 'static,
+) -> Result<FolderSubscription, WatchError> {
+    let (subscription, events) = FolderSubscription::new()?;
+    std::thread::Builder::new()
+        .name("customizations".to_owned())
+        .spawn(move || {
+            while let Some(event) = events.next() {
+                let touched = touched(&registry, event);
+                if !touched.is_empty() {
+                    tell(touched);
+                }
+            }
+        })
+        .map_err(|error| WatchError::System(error.to_string()))?;
+    Ok(subscription)
+}
+
 /// What came of watching folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Watched {
@@ -160,12 +176,12 @@ pub(crate) fn above(base: &Path, path: &Path) -> Folders {
     folders
 }
 
-fn touched(registry: &Mutex<Registry>, event: notify::Result<notify::Event>) -> BTreeSet<String> {
+fn touched(registry: &Mutex<Registry>, event: WatchEvent) -> BTreeSet<String> {
     let mut registry = registry.lock().unwrap_or_else(PoisonError::into_inner);
     let event = match event {
-        Ok(event) if !event.need_rescan() => event,
-        // Something was lost: it could have been anything.
-        Ok(_) | Err(_) => {
+        WatchEvent::Changed(event) => event,
+        // It could have been anything.
+        WatchEvent::Lost => {
             let all = registry.folders.values().flatten();
             return all.map(|(container, _)| container.clone()).collect();
         }

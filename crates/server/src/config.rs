@@ -10,6 +10,7 @@ use agenthost_core::Root;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::wire::Limits;
 use agenthost_store::{Durability, Retention};
+use agenthost_workspace::{Changes, ProtectedPaths};
 
 use crate::customizing::CustomizationsConfig;
 use crate::tls::TlsFiles;
@@ -51,7 +52,16 @@ pub struct ServerConfig {
     pub customizations: Option<CustomizationsConfig>,
     /// A record of what goes over the wire.
     pub wire_log: Option<WireLogConfig>,
+    /// Files that clients and agents must not get through the host, besides
+    /// those of the data directory.
+    pub secrets: Vec<PathBuf>,
 }
+
+/// Where checkpoints and worktrees of sessions are, in the data directory.
+pub(crate) const CHANGES: &str = "changes";
+
+/// Where temporary directories are made, in the data directory.
+pub(crate) const SCRATCH: &str = "tmp";
 
 /// Where it is noted what runs, in the data directory.
 pub(crate) const RUNNING: &str = "running";
@@ -79,6 +89,7 @@ impl ServerConfig {
             shell: None,
             customizations: None,
             wire_log: None,
+            secrets: Vec::new(),
         }
     }
 }
@@ -89,6 +100,17 @@ impl ServerConfig {
     #[must_use]
     pub fn notes(&self) -> PathBuf {
         self.data_directory.join(RUNNING)
+    }
+
+    /// The files of the host itself: all of the data directory, except for the
+    /// worktrees in it, which sessions work in.
+    pub(crate) fn protected(&self) -> ProtectedPaths {
+        let data = &self.data_directory;
+        let key = self.tls.iter().map(|tls| tls.key.clone());
+        let log = self.wire_log.iter().map(|log| log.path.clone());
+        let secrets = self.secrets.iter().cloned();
+        let paths = key.chain(log).chain(secrets).chain([data.clone()]);
+        ProtectedPaths::new(paths, [Changes::worktrees_in(&data.join(CHANGES))])
     }
 }
 

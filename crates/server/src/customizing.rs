@@ -17,6 +17,7 @@ use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::scratch::Scratch;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -67,6 +68,7 @@ impl Customizing {
         settings: Settings,
         data: &Path,
         notes: &Path,
+        scratch: Scratch,
         inputs: &mpsc::Sender<Input>,
     ) -> Result<Self, ToolServersError> {
         let (told, mut events) = mpsc::channel::<(Uri, CustomizationEvent)>(EVENTS);
@@ -76,6 +78,7 @@ impl Customizing {
         let (told, mut tool_events) = mpsc::channel::<(Uri, ToolEvent)>(EVENTS);
         let config = ToolServersConfig {
             notes: Some(notes.to_owned()),
+            scratch,
             ..ToolServersConfig::default()
         };
         let tools = ToolServers::new(config, told)?;
@@ -214,6 +217,7 @@ pub(crate) fn customizable(config: &ServerConfig) -> Option<BTreeSet<ProviderId>
 pub(crate) fn start_customizing(
     config: &ServerConfig,
     notes: &Path,
+    scratch: Scratch,
     inputs: &mpsc::Sender<Input>,
 ) -> Result<Option<Customizing>, ToolServersError> {
     let Some(customizations) = &config.customizations else {
@@ -224,7 +228,7 @@ pub(crate) fn start_customizing(
         let provider = agent.info().provider;
         settings.native.entry(provider).or_insert(agent.reads());
     }
-    let started = Customizing::start(settings, &config.data_directory, notes, inputs);
+    let started = Customizing::start(settings, &config.data_directory, notes, scratch, inputs);
     Ok(Some(started?))
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
+use agenthost_stdx::private_file;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use subtle::ConstantTimeEq;
 
@@ -140,7 +141,7 @@ fn query(uri: &Uri) -> Option<&str> {
 /// The token of a data directory, made the first time.
 pub(crate) fn token(directory: &Path) -> io::Result<String> {
     let path = directory.join("token");
-    match std::fs::read_to_string(&path) {
+    match private_file::read_to_string(&path) {
         Ok(token) if token.trim().len() >= 32 => return Ok(token.trim().to_owned()),
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -149,22 +150,8 @@ pub(crate) fn token(directory: &Path) -> io::Result<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    write_private(&path, &token)?;
+    private_file::replace(&path, token.as_bytes())?;
     Ok(token)
-}
-
-/// Writes a file that only its owner can read, whole or not at all.
-pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    use std::io::Write;
-    let new = path.with_extension("new");
-    let mut options = std::fs::File::options();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&new)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(new, path)
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use agenthost_core::{
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::{
-    Bounds, Contents, Files, KeepOutput, Program, Shell, Terminal, TerminalStart, Watch,
-    find_files, sweep,
+    Bounds, Contents, Files, KeepOutput, Program, ProtectedPaths, Shell, Terminal, TerminalStart,
+    Watch, find_files, sweep,
 };
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -41,6 +41,7 @@ pub(crate) struct Later {
     tasks: JoinSet<Input>,
     searches: Arc<Semaphore>,
     files: Arc<Files>,
+    protected: ProtectedPaths,
     contents: Arc<Contents>,
     errands: BTreeMap<ConnectionId, Errands>,
     watches: Arc<Mutex<BTreeMap<Uri, Watch>>>,
@@ -84,12 +85,16 @@ impl Later {
         surveys: Surveys,
         notes: &Path,
         shell: Shell,
+        protected: ProtectedPaths,
     ) -> Self {
         sweep(notes);
         Later {
             tasks: JoinSet::new(),
             searches: Arc::new(Semaphore::new(SEARCHES)),
-            files: Arc::new(Files::with_contents(Arc::clone(&contents))),
+            files: Arc::new(
+                Files::with_contents(Arc::clone(&contents)).protecting(protected.clone()),
+            ),
+            protected,
             contents,
             errands: BTreeMap::new(),
             watches: Arc::default(),
@@ -121,6 +126,7 @@ impl Later {
     pub(crate) fn watch(&mut self, errand: Box<WatchErrand>) {
         let watches = Arc::clone(&self.watches);
         let seen = self.inputs.clone();
+        let protected = self.protected.clone();
         self.tasks.spawn_blocking(move || {
             let channel = errand.channel.clone();
             let tell = move |changes| {
@@ -129,7 +135,7 @@ impl Later {
                 let told = seen.blocking_send(Input::FilesChanged { channel, changes });
                 told.unwrap_or_default();
             };
-            let begun = Watch::begin(&errand.roots, &errand.watch, tell);
+            let begun = Watch::begin(&errand.roots, &protected, &errand.watch, tell);
             let begun = begun.map(|watch| {
                 let mut watches = watches.lock().unwrap_or_else(PoisonError::into_inner);
                 watches.insert(errand.channel.clone(), watch);
@@ -318,8 +324,9 @@ impl Later {
             let files = Vec::new();
             return Some(Input::FilesFound { search, files });
         };
+        let protected = self.protected.clone();
         self.tasks.spawn_blocking(move || {
-            let files = find_files(&search.directories, &search.query, BOUNDS);
+            let files = find_files(&search.directories, &protected, &search.query, BOUNDS);
             drop(permit);
             Input::FilesFound { search, files }
         });

@@ -5,57 +5,38 @@
 //! file system is the gate.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
+use agenthost_stdx::private_socket::{self, SocketFile};
 use axum::extract::ws::Utf8Bytes;
 use futures_util::StreamExt;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufWriter};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixListener;
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 
 use crate::attend::{Gone, Incoming, Lobby, Reader, Writer, attend};
 use crate::outbox::Closing;
 
-/// A Unix socket that nobody else on the machine can open. Gone when dropped.
+/// A Unix socket that only the user of the host can connect to. Its file is
+/// removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct PrivateSocket {
     listener: UnixListener,
-    path: PathBuf,
+    _file: SocketFile,
 }
 
 impl PrivateSocket {
-    /// Listens at a path. A socket that was left behind there is replaced;
-    /// one that somebody answers on is not, and no other file either.
+    /// Listens at a path. A socket that an earlier host left there is replaced;
+    /// one that a process listens on is not, and no other file either.
     pub(crate) async fn bind(path: &Path) -> io::Result<Self> {
-        use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
-        match std::fs::symlink_metadata(path) {
-            Ok(found) if !found.file_type().is_socket() => {
-                return Err(io::Error::other("there is another file at this path"));
-            }
-            Ok(_) if UnixStream::connect(path).await.is_ok() => {
-                return Err(io::Error::from(io::ErrorKind::AddrInUse));
-            }
-            _ => {}
-        }
-        // Made where nobody looks and moved when it is private, so there is
-        // no moment when others could open it.
-        let name = format!("agenthost-{}", std::process::id());
-        let hidden = path.with_file_name(format!(".{name}"));
-        std::fs::DirBuilder::new().mode(0o700).create(&hidden)?;
-        let made: io::Result<_> = (|| {
-            let inside = hidden.join("s");
-            let listener = UnixListener::bind(&inside)?;
-            std::fs::set_permissions(&inside, std::fs::Permissions::from_mode(0o600))?;
-            std::fs::rename(&inside, path)?;
-            Ok(listener)
-        })();
-        let removed = std::fs::remove_dir_all(&hidden);
-        let listener = made?;
-        removed?;
+        let path = path.to_owned();
+        let bound = tokio::task::spawn_blocking(move || private_socket::bind(&path));
+        let (listener, file) = bound.await.map_err(io::Error::other)??;
+        listener.set_nonblocking(true)?;
         Ok(PrivateSocket {
-            listener,
-            path: path.to_owned(),
+            listener: UnixListener::from_std(listener)?,
+            _file: file,
         })
     }
 
@@ -86,13 +67,6 @@ impl PrivateSocket {
                 drop(place);
             });
         }
-    }
-}
-
-impl Drop for PrivateSocket {
-    fn drop(&mut self) {
-        // Whoever removed it first wanted the same.
-        std::fs::remove_file(&self.path).unwrap_or_default();
     }
 }
 

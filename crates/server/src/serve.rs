@@ -13,6 +13,8 @@ use agenthost_core::{Config, Host, SessionKey};
 use agenthost_customizations::mcp::ToolServersError;
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::number::Millis;
+use agenthost_stdx::private_file;
+use agenthost_stdx::scratch::Scratch;
 use agenthost_store::{Store, StoreError};
 use agenthost_workspace::{Contents, Shell, uri_of};
 use axum::serve::ListenerExt;
@@ -24,7 +26,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::accept;
 use crate::attend::Lobby;
-use crate::config::{RUNNING, ServerConfig};
+use crate::config::{CHANGES, RUNNING, SCRATCH, ServerConfig};
 use crate::connection::Event;
 use crate::customizing::{customizable, infos, start_customizing};
 use crate::deliveries::Deliveries;
@@ -98,6 +100,14 @@ pub enum ServeError {
         /// What the system says.
         source: io::Error,
     },
+    /// The folder for temporary directories could not be made.
+    #[error("temporary directories in `{}`: {source}", path.display())]
+    Scratch {
+        /// Its path.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// TLS could not be set up.
     #[error("TLS: {0}")]
     Tls(#[from] TlsError),
@@ -158,7 +168,8 @@ impl Server {
             "pid": std::process::id(),
             "version": env!("CARGO_PKG_VERSION"),
         });
-        gate::write_private(path, &format!("{ready}\n")).map_err(|source| ServeError::ReadyFile {
+        let text = format!("{ready}\n");
+        private_file::replace(path, text.as_bytes()).map_err(|source| ServeError::ReadyFile {
             path: path.to_owned(),
             source,
         })
@@ -317,19 +328,29 @@ fn driver(
 ) -> Result<Driver, ServeError> {
     let (to_agents, from_agents) = mpsc::channel(AGENT_INPUTS);
     let notes = config.data_directory.join(RUNNING);
-    let surveys = Surveys::new(config.data_directory.join("changes"), &notes);
+    let protected = config.protected();
+    let changes = config.data_directory.join(CHANGES);
+    let surveys = Surveys::new(changes, &notes, protected.clone());
     let path = config.data_directory.join(CONTENT);
     let contents = Contents::open(&path);
     let contents = contents.map_err(|source| ServeError::Content { path, source })?;
     let contents = Arc::new(contents);
+    let scratch = scratch(&config.data_directory)?;
     let shell = Shell {
         path: config.shell.clone(),
+        scratch: scratch.clone(),
         ..Shell::default()
     };
     let inputs = to_agents.clone();
-    let later = Later::new(inputs, Arc::clone(&contents), surveys, &notes, shell);
-    let customizing = start_customizing(config, &notes, &to_agents)?;
+    let kept = Arc::clone(&contents);
+    let later = Later::new(inputs, kept, surveys, &notes, shell, protected.clone());
+    // Programs that used them have ended by now. The next start tries again.
+    if let Err(error) = scratch.sweep() {
+        tracing::warn!(%error, "failed to remove temporary directories of an earlier host");
+    }
+    let customizing = start_customizing(config, &notes, scratch, &to_agents)?;
     let mut agents = Agents::new(to_agents);
+    agents.protect(protected);
     agents.put_aside_in(Arc::clone(&contents));
     let relay = config.customizations.as_ref();
     let relay = relay.and_then(|customizations| customizations.relay.as_ref());
@@ -409,6 +430,11 @@ fn micros_since_1970() -> u64 {
     since.map_or(0, |since| {
         u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
     })
+}
+
+fn scratch(data_directory: &Path) -> Result<Scratch, ServeError> {
+    let path = data_directory.join(SCRATCH);
+    Scratch::below(&path).map_err(|source| ServeError::Scratch { path, source })
 }
 
 /// A place to count from that no other run has used.

@@ -8,7 +8,7 @@ use agenthost_core::{
     ChangeErrand, ChangeTask, Effect, Failure, Input, Mark, TerminalCommand, TurnPlace,
 };
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Changes, ChangesError, Leftover};
+use agenthost_workspace::{Changes, ChangesError, Leftover, ProtectedPaths};
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
@@ -45,11 +45,12 @@ struct Held {
 impl Surveys {
     /// What is remembered is kept in a directory, and what runs is noted in
     /// another.
-    pub(crate) fn new(directory: PathBuf, notes: &Path) -> Self {
+    pub(crate) fn new(directory: PathBuf, notes: &Path, protected: ProtectedPaths) -> Self {
+        let changes = Changes::new(directory).with_notes(notes);
         Surveys {
             tasks: JoinSet::new(),
             marking: 0,
-            changes: Arc::new(Changes::new(directory).with_notes(notes)),
+            changes: Arc::new(changes.protecting(protected)),
             room: Arc::new(Semaphore::new(AT_A_TIME)),
             slow: Arc::new(Semaphore::new(AT_A_TIME)),
             last: BTreeMap::new(),

@@ -6,11 +6,12 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use agenthost_core::ConnectionId;
+use agenthost_stdx::private_file;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -102,10 +103,10 @@ struct Failure {
 }
 
 impl WireLog {
-    /// Opens the record; nobody else on the machine can read it.
+    /// Opens the record. A file that other users have access to is refused.
     pub(crate) fn open(config: &WireLogConfig) -> io::Result<Self> {
         Ok(WireLog {
-            file: Arc::new(Mutex::new(open_private(&config.path)?)),
+            file: Arc::new(Mutex::new(private_file::open_append(&config.path)?)),
             contents: config.contents,
         })
     }
@@ -151,14 +152,6 @@ fn outline(message: Message<'_>) -> Outline<'_> {
         server_seq,
         error: message.error.map(|error| error.code),
     }
-}
-
-fn open_private(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use agenthost_stdx::private_file;
+
 use crate::error::StoreError;
 
 /// A data directory that belongs to this process until it ends.
@@ -113,28 +115,24 @@ fn lock_soon(lock: &File) -> Result<(), TryLockError> {
 
 /// Opens a file that only its owner can read, or makes it.
 fn open_private(path: &Path) -> Result<File, StoreError> {
-    let mut options = File::options();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map_err(|source| StoreError::File {
+    private_file::open_read_write(path).map_err(|source| StoreError::File {
         what: "open",
         path: path.to_owned(),
         source,
     })
 }
 
-/// Nobody else gets to read what people said to their agents.
+/// Creates the directory, or checks that no other user can write to it. Prompts
+/// and tokens are in it, so other users must not read it, either.
 fn make_private(path: &Path) -> Result<(), StoreError> {
-    let failed = |what| {
-        let path = path.to_owned();
-        move |source| StoreError::File { what, path, source }
-    };
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path).map_err(failed("create"))
+    private_file::create_directory(path).map_err(|source| StoreError::File {
+        what: match source.kind() {
+            std::io::ErrorKind::PermissionDenied => "use",
+            _ => "create",
+        },
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Copies a database that can't be read, with its log, to a name that is

@@ -12,6 +12,11 @@ use serde_json::Value;
 /// ARCHITECTURE.md.
 const LAYERS: &[Layer] = &[
     Layer {
+        name: "stdx",
+        uses: &[],
+        tests: &[],
+    },
+    Layer {
         name: "protocol-derive",
         uses: &[],
         tests: &[],
@@ -38,7 +43,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "workspace",
-        uses: &["protocol", "core"],
+        uses: &["stdx", "protocol", "core"],
         tests: &[],
     },
     Layer {
@@ -48,12 +53,13 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "customizations",
-        uses: &["protocol", "core", "workspace"],
+        uses: &["stdx", "protocol", "core", "workspace"],
         tests: &["testkit"],
     },
     Layer {
         name: "server",
         uses: &[
+            "stdx",
             "protocol",
             "versions",
             "core",
@@ -66,7 +72,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "store",
-        uses: &["protocol", "versions", "core"],
+        uses: &["stdx", "protocol", "versions", "core"],
         tests: &[],
     },
     Layer {
@@ -77,6 +83,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "cli",
         uses: &[
+            "stdx",
             "protocol",
             "agents",
             "customizations",

@@ -36,6 +36,7 @@ use agenthost_protocol::uri::Uri;
 
 use crate::address::path_of;
 use crate::git::Git;
+use crate::protected::ProtectedPaths;
 use compare::summarize;
 pub use error::ChangesError;
 use marks::Marks;
@@ -67,6 +68,8 @@ pub struct Changes {
     setups: Mutex<BTreeMap<SessionKey, Arc<AtomicBool>>>,
     /// Keys of the code of repositories that may run.
     trusted: Mutex<Arc<BTreeSet<String>>>,
+    /// Left out of every folder.
+    protected: ProtectedPaths,
 }
 
 impl Changes {
@@ -77,6 +80,7 @@ impl Changes {
             notes: None,
             setups: Mutex::default(),
             trusted: Mutex::default(),
+            protected: ProtectedPaths::default(),
         }
     }
 
@@ -90,6 +94,18 @@ impl Changes {
         let trusted = self.trusted.lock();
         let trusted = trusted.unwrap_or_else(PoisonError::into_inner);
         Git::new(directory, timeout).trusting(Arc::clone(&trusted))
+    }
+
+    /// Returns where the worktrees of sessions are in such a directory.
+    #[must_use]
+    pub fn worktrees_in(directory: &Path) -> PathBuf {
+        directory.join(WORKTREES)
+    }
+
+    /// Leaves some paths out, whatever folder they are in.
+    #[must_use]
+    pub fn protecting(self, protected: ProtectedPaths) -> Self {
+        Changes { protected, ..self }
     }
 
     /// Notes what it runs in a directory, so that the next one can end it.
@@ -230,6 +246,7 @@ impl Changes {
             directory,
             key,
             git: self.git(Path::new("/"), LOOKING),
+            protected: self.protected.clone(),
         })
     }
 }
@@ -241,6 +258,7 @@ struct Kept {
     key: SessionKey,
     /// Git, to be used in the folders of the session.
     git: Git,
+    protected: ProtectedPaths,
 }
 
 impl Kept {
@@ -257,7 +275,8 @@ impl Kept {
             if !found.iter().any(within) {
                 found.retain(|known| !known.directory.starts_with(&directory));
                 let git = self.git.at(&directory).again(patience);
-                found.push(Repository::open(git, &directory, &self.directory)?);
+                let repository = Repository::open(git, &directory, &self.directory)?;
+                found.push(repository.protecting(&self.protected)?);
             }
         }
         if found.is_empty() {

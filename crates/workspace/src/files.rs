@@ -17,6 +17,8 @@ use agenthost_core::{Access, Answer, Failure, FileRequest, Root};
 use agenthost_protocol::uri::Uri;
 
 use crate::contents::Contents;
+use crate::protected::ProtectedPaths;
+use place::Place;
 pub(crate) use read::encode;
 
 /// Largest file that is read or written in one piece.
@@ -28,15 +30,17 @@ pub const LARGEST: u64 = 16 * 1024 * 1024;
 pub struct Files {
     writing: Mutex<()>,
     contents: Option<Arc<Contents>>,
+    protected: ProtectedPaths,
 }
 
 /// Where a file really is, and what it is, if it may be used.
 pub(crate) fn find_place(
     roots: &[Root],
+    protected: &ProtectedPaths,
     uri: &Uri,
     access: Access,
 ) -> Result<(PathBuf, cap_std::fs::Metadata), FileError> {
-    let place = place::Place::find(roots, uri, access)?;
+    let place = Place::find(roots, protected, uri, access)?;
     let failed = |error: std::io::Error| place.failed(access, &error);
     let metadata = place.dir.metadata(place.target()).map_err(failed)?;
     let inside = place.dir.canonicalize(place.target()).map_err(failed)?;
@@ -111,9 +115,19 @@ impl Files {
     /// Files, and content that the host keeps.
     pub fn with_contents(contents: Arc<Contents>) -> Self {
         Files {
-            writing: Mutex::default(),
             contents: Some(contents),
+            ..Files::default()
         }
+    }
+
+    /// Refuses some paths, whatever is granted.
+    #[must_use]
+    pub fn protecting(self, protected: ProtectedPaths) -> Self {
+        Files { protected, ..self }
+    }
+
+    fn place(&self, roots: &[Root], uri: &Uri, access: Access) -> Result<Place, FileError> {
+        Place::find(roots, &self.protected, uri, access)
     }
 
     /// Does something with files, where it may be done. Waits for the disk.

@@ -8,6 +8,7 @@ use agenthost_protocol::uri::Uri;
 use ignore::{DirEntry, WalkBuilder};
 
 use crate::address::{path_of, uri_of};
+use crate::protected::ProtectedPaths;
 
 /// How long a search may take, and how much it may find.
 #[derive(Debug, Clone, Copy)]
@@ -21,11 +22,16 @@ pub struct Bounds {
 }
 
 /// Files and directories whose paths fit, the best first. What ignore files
-/// exclude, and what is hidden, is left out. Waits for the disk.
+/// exclude, what is hidden and what is protected is left out. Waits for the disk.
 ///
 /// A search that comes to a bound answers with what it has: somebody is
 /// typing, and will type more.
-pub fn find_files(directories: &[Uri], query: &str, bounds: Bounds) -> Vec<FoundFile> {
+pub fn find_files(
+    directories: &[Uri],
+    protected: &ProtectedPaths,
+    query: &str,
+    bounds: Bounds,
+) -> Vec<FoundFile> {
     let deadline = Instant::now() + bounds.time;
     let mut found = Vec::new();
     let mut looked_at = 0;
@@ -35,6 +41,7 @@ pub fn find_files(directories: &[Uri], query: &str, bounds: Bounds) -> Vec<Found
         let walk = WalkBuilder::new(&directory)
             .require_git(false)
             .follow_links(false)
+            .filter_entry(is_shown(&directory, protected))
             .build();
         for entry in walk.flatten().filter(|entry| entry.depth() > 0) {
             looked_at += 1;
@@ -51,6 +58,21 @@ pub fn find_files(directories: &[Uri], query: &str, bounds: Bounds) -> Vec<Found
         }
     }
     best(found, bounds.items)
+}
+
+/// Leaves out what is protected, by its real name: links are not followed below
+/// the directory, but may lead to it.
+pub(crate) fn is_shown(
+    directory: &Path,
+    protected: &ProtectedPaths,
+) -> impl Fn(&DirEntry) -> bool + Send + Sync + 'static {
+    let real = directory.canonicalize();
+    let real = real.unwrap_or_else(|_| directory.to_owned());
+    let (directory, protected) = (directory.to_owned(), protected.clone());
+    move |entry| match entry.path().strip_prefix(&directory) {
+        Ok(inside) => !protected.contains(&real.join(inside)),
+        Err(_) => true,
+    }
 }
 
 type Found = (Score, FoundFile);

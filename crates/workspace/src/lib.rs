@@ -21,6 +21,7 @@ mod environment;
 mod files;
 mod find;
 mod git;
+mod protected;
 mod terminal;
 mod text;
 mod watch;
@@ -32,9 +33,10 @@ pub use environment::shared_environment;
 pub use files::{FileError, Files, LARGEST};
 pub use find::{Bounds, find_files};
 pub use git::{GitError, RepositoryCode, RepositoryHook, clone_shallow, version as git_version};
+pub use protected::ProtectedPaths;
 pub use terminal::{
     GRACE, KeepOutput, Plain, Program, RUN_VARIABLE, Run, RunMark, RunningNote, Shell, Startup,
     Tail, Terminal, TerminalError, TerminalStart, sweep,
 };
 pub use text::take_whole;
-pub use watch::Watch;
+pub use watch::{FolderSubscription, Watch, WatchDepth, WatchError, WatchEvent, WatchEvents};

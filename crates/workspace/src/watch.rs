@@ -1,21 +1,23 @@
 //! What changes in a folder.
 
+mod error;
+mod events;
 mod gather;
+mod shared;
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{SyncSender, sync_channel};
 
 use agenthost_core::{Access, Failure, Root};
 use agenthost_protocol::resource::{ResourceChange, ResourceWatchState, WatchPatterns};
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::address::path_of;
 use crate::files::{FileError, find_place};
+use crate::protected::ProtectedPaths;
 
-/// Changes that wait to be gathered. If there are more, the system forgets
-/// some and says so.
-const EVENTS: usize = 10_000;
+pub use error::WatchError;
+pub use events::{WatchEvent, WatchEvents};
+pub use shared::{FolderSubscription, WatchDepth};
 
 /// Most patterns of a watch.
 const PATTERNS: usize = 200;
@@ -24,7 +26,7 @@ const PATTERNS: usize = 200;
 #[derive(Debug)]
 pub struct Watch {
     /// Dropping it ends the thread that gathers.
-    _watcher: RecommendedWatcher,
+    _subscription: FolderSubscription,
 }
 
 /// What of a folder is watched.
@@ -39,6 +41,8 @@ struct Scope {
     is_file: bool,
     includes: Option<GlobSet>,
     excludes: GlobSet,
+    /// What is never told of.
+    protected: ProtectedPaths,
 }
 
 impl Watch {
@@ -50,56 +54,47 @@ impl Watch {
     /// If it may not be looked at, is not there, or the system can't watch it.
     pub fn begin(
         roots: &[Root],
+        protected: &ProtectedPaths,
         watch: &ResourceWatchState,
         tell: impl FnMut(Vec<ResourceChange>) + Send + 'static,
     ) -> Result<Self, Failure> {
-        let scope = Scope::of(roots, watch)?;
-        let (target, mode) = match (scope.is_file, scope.real.parent()) {
-            (true, Some(folder)) => (folder.to_owned(), RecursiveMode::NonRecursive),
-            _ if watch.recursive => (scope.real.clone(), RecursiveMode::Recursive),
-            _ => (scope.real.clone(), RecursiveMode::NonRecursive),
+        let scope = Scope::of(roots, protected, watch)?;
+        let (target, depth) = match (scope.is_file, scope.real.parent()) {
+            (true, Some(folder)) => (folder.to_owned(), WatchDepth::Folder),
+            _ if watch.recursive => (scope.real.clone(), WatchDepth::Tree),
+            _ => (scope.real.clone(), WatchDepth::Folder),
         };
-        let (sender, events) = sync_channel(EVENTS);
-        let config = notify::Config::default().with_follow_symlinks(false);
-        let mut watcher = RecommendedWatcher::new(forward(sender), config)
-            .map_err(|error| failed(watch, &error))?;
-        watcher
-            .watch(&target, mode)
-            .map_err(|error| failed(watch, &error))?;
+        let subscription = FolderSubscription::new().and_then(|(subscription, events)| {
+            subscription.add(&target, depth)?;
+            Ok((subscription, events))
+        });
+        let (subscription, events) = subscription.map_err(|error| failed(watch, &error))?;
         std::thread::Builder::new()
             .name("watch".to_owned())
             .spawn(move || gather::run(&events, &scope, tell))
             .map_err(|error| Failure::Failed(error.to_string()))?;
-        Ok(Watch { _watcher: watcher })
+        Ok(Watch {
+            _subscription: subscription,
+        })
     }
 }
 
-/// Hands events on, and waits if there are too many: then the system counts
-/// them, and tells when it has lost some.
-fn forward(
-    sender: SyncSender<notify::Result<notify::Event>>,
-) -> impl FnMut(notify::Result<notify::Event>) + Send + 'static {
-    move |event| {
-        // Whoever gathered is gone when the watch is.
-        sender.send(event).unwrap_or_default();
-    }
-}
-
-fn failed(watch: &ResourceWatchState, error: &notify::Error) -> Failure {
-    let problem = match &error.kind {
-        notify::ErrorKind::MaxFilesWatch => {
-            "the system watches no more files; see fs.inotify.max_user_watches".to_owned()
+fn failed(watch: &ResourceWatchState, error: &WatchError) -> Failure {
+    match error {
+        WatchError::NotFound => FileError::NotFound(watch.root.clone()).into(),
+        WatchError::Instances | WatchError::Watches | WatchError::System(_) => {
+            Failure::Failed(format!("watch `{}`: {error}", watch.root))
         }
-        notify::ErrorKind::PathNotFound => return FileError::NotFound(watch.root.clone()).into(),
-        notify::ErrorKind::Io(error) => error.kind().to_string(),
-        _ => "it can't be watched".to_owned(),
-    };
-    Failure::Failed(format!("`{}`: {problem}", watch.root))
+    }
 }
 
 impl Scope {
-    fn of(roots: &[Root], watch: &ResourceWatchState) -> Result<Self, Failure> {
-        let (real, metadata) = find_place(roots, &watch.root, Access::Read)?;
+    fn of(
+        roots: &[Root],
+        protected: &ProtectedPaths,
+        watch: &ResourceWatchState,
+    ) -> Result<Self, Failure> {
+        let (real, metadata) = find_place(roots, protected, &watch.root, Access::Read)?;
         let named = path_of(&watch.root).unwrap_or_else(|| real.clone());
         Ok(Scope {
             real,
@@ -113,12 +108,16 @@ impl Scope {
                 Some(patterns) => globs(patterns)?,
                 None => GlobSet::empty(),
             },
+            protected: protected.clone(),
         })
     }
 
     /// What whoever watches calls a file; none if it does not want to know.
     fn name(&self, path: &Path) -> Option<PathBuf> {
         let inside = path.strip_prefix(&self.real).ok()?;
+        if self.protected.contains(path) {
+            return None;
+        }
         let whole = inside.as_os_str().is_empty();
         if self.is_file && !whole {
             return None;

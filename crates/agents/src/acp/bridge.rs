@@ -93,7 +93,7 @@ pub(super) async fn work(session: Session, agent: AcpAgent) -> Result<(), String
         spare: Link::None,
         stage: Stage::Opening,
         abandoned: Vec::new(),
-        services: Services::new(),
+        services: Services::new(session.protected),
         remarks: Remarks::default(),
         offered: Arc::default(),
     };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use agenthost_core::{Access, Root};
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{FileError, Files};
+use agenthost_workspace::{FileError, Files, ProtectedPaths};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -170,8 +170,8 @@ struct Errand {
 
 impl Services {
     /// Nothing may be used yet.
-    pub(crate) fn new() -> Self {
-        let files = Arc::default();
+    pub(crate) fn new(protected: ProtectedPaths) -> Self {
+        let files = Arc::new(Files::default().protecting(protected));
         let (errands, to_do) = mpsc::channel(ERRANDS);
         let mut worker = JoinSet::new();
         worker.spawn(work(Arc::clone(&files), to_do));

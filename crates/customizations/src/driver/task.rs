@@ -20,6 +20,7 @@ use super::preparing::Done as PreparingDone;
 use super::shelf::Shelf;
 use super::tools::{Checked, Remarked, ToolHooks};
 use super::{Events, Message, Shared};
+use crate::fetch::sweep_fetches;
 use crate::mirror;
 use crate::parse::Parsed;
 use crate::sources::{Reading, Settings};
@@ -122,7 +123,11 @@ impl Task {
         });
         let mut work = JoinSet::new();
         let leftovers = mirror::folder(&start.data);
+        let data = start.data.clone();
         work.spawn_blocking(move || {
+            if let Err(error) = sweep_fetches(&data) {
+                tracing::warn!(%error, "failed to remove unfinished fetches of plugins");
+            }
             for entry in leftovers.read_dir().into_iter().flatten().flatten() {
                 mirror::remove(&entry.path());
             }

@@ -12,17 +12,16 @@ mod web;
 
 use std::fmt::Write as _;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use agenthost_core::tool_servers::ToolEvent;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::scratch::{Scratch, ScratchDirectory};
 use rmcp::service::serve_server_with_ct;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-use tempfile::TempDir;
 use tokio::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
 };
@@ -101,17 +100,13 @@ pub(super) struct Gateway {
     listener: UnixListener,
     address: GatewayAddress,
     /// Gone with the gateway.
-    _folder: TempDir,
+    _folder: ScratchDirectory,
 }
 
 impl Gateway {
     /// Makes a socket in a folder that nobody else can look into.
-    pub(super) fn open() -> io::Result<Self> {
-        let private = std::fs::Permissions::from_mode(0o700);
-        let folder = tempfile::Builder::new()
-            .prefix("agenthost-")
-            .permissions(private)
-            .tempdir()?;
+    pub(super) fn open(scratch: &Scratch) -> io::Result<Self> {
+        let folder = scratch.socket_directory()?;
         let socket = folder.path().join("tools");
         let listener = UnixListener::bind(&socket)?;
         let mut secret = [0; 32];

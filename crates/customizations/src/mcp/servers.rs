@@ -12,6 +12,7 @@ use agenthost_core::{Principal, Token, TokenPlace};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::scratch::Scratch;
 use agenthost_workspace::sweep;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -35,6 +36,8 @@ pub struct ToolServersConfig {
     /// Where it is noted which programs run, so that the next host can end
     /// them if this one can't.
     pub notes: Option<PathBuf>,
+    /// Where the socket of the gateway is made.
+    pub scratch: Scratch,
     /// How long a server may take until it is ready.
     pub start_within: Duration,
     /// How long a call waits for a token that it needs.
@@ -48,6 +51,7 @@ impl Default for ToolServersConfig {
     fn default() -> Self {
         ToolServersConfig {
             notes: None,
+            scratch: Scratch::default(),
             start_within: Duration::from_secs(30),
             token_within: Duration::from_secs(5 * 60),
             settle_within: Duration::from_secs(8),
@@ -120,7 +124,7 @@ impl ToolServers {
             rooms: Mutex::default(),
             calls: AtomicU64::new(1),
         });
-        let gateway = Gateway::open().map_err(ToolServersError::Gateway)?;
+        let gateway = Gateway::open(&shared.config.scratch).map_err(ToolServersError::Gateway)?;
         let address = gateway.address();
         shared.tasks.spawn(gateway.serve(Arc::clone(&shared)));
         Ok(ToolServers {

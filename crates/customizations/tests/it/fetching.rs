@@ -142,3 +142,35 @@ fn addresses_are_shown_without_passwords() {
     assert_eq!(shown("https://x.org/@p.git"), "https://x.org/@p.git");
     assert_eq!(shown("ssh://git@x.org/p.git"), "ssh://git@x.org/p.git");
 }
+
+/// A process that was killed can't have the number that it is looked for by: no
+/// process has a number as large.
+#[test]
+fn what_a_killed_fetch_left_is_removed_or_put_back() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("x.tar.gz");
+    let data = folder.path().join("data");
+    let fetched = data.join("plugins/fetched");
+    let killed = "2147483647";
+    for name in [
+        format!("one.new-{killed}"),
+        format!("one.old-{killed}"),
+        "one".to_owned(),
+        format!("two.old-{killed}"),
+        format!("three.new-{}", std::process::id()),
+    ] {
+        std::fs::create_dir_all(fetched.join(name)).unwrap();
+    }
+    std::fs::write(fetched.join(format!("one.archive-{killed}")), "").unwrap();
+    tar(&path, &[("plugin.json", "{}")]);
+    let there = fetch(&archive(&path), &data).unwrap();
+    let mut left: Vec<_> = fetched
+        .read_dir()
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| there.file_name().unwrap() != name.as_str())
+        .collect();
+    left.sort();
+    let running = format!("three.new-{}", std::process::id());
+    assert_eq!(left, ["one", running.as_str(), "two"]);
+}

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::tree::{self, Taken};
 use super::{ChangesError, folder_key};
 use crate::git::{self, Git};
+use crate::protected::ProtectedPaths;
 
 /// A folder and the repository it is in: the user's, or ours if there is none.
 #[derive(Debug)]
@@ -32,6 +33,10 @@ pub(super) struct Repository {
     pub(super) git_dir: Option<PathBuf>,
     /// What is in the folder, once somebody has looked.
     now: OnceCell<Taken>,
+    /// Left out of trees.
+    pub(super) protected: ProtectedPaths,
+    /// The top without symbolic links, once something is protected.
+    real_top: PathBuf,
 }
 
 impl Repository {
@@ -60,6 +65,8 @@ impl Repository {
                 real_index: None,
                 git_dir: None,
                 now: OnceCell::new(),
+                protected: ProtectedPaths::default(),
+                real_top: PathBuf::new(),
             });
         };
         let git = git.in_repository(&found.git_dir, &found.common_dir, &found.top)?;
@@ -81,7 +88,29 @@ impl Repository {
             real_index: Some(found.index),
             git_dir: Some(found.git_dir),
             now: OnceCell::new(),
+            protected: ProtectedPaths::default(),
+            real_top: PathBuf::new(),
         })
+    }
+
+    /// Leaves some paths out of trees. Refuses a folder that is one of them.
+    pub(super) fn protecting(self, protected: &ProtectedPaths) -> Result<Self, ChangesError> {
+        if protected.contains(&self.directory.canonicalize()?) {
+            let reason = "the folder belongs to the host itself".to_owned();
+            return Err(ChangesError::Refused(reason));
+        }
+        Ok(Repository {
+            protected: protected.clone(),
+            real_top: self.top.canonicalize()?,
+            ..self
+        })
+    }
+
+    /// Returns `true` if a path of the repository is left out. Git follows no
+    /// link below the top, so only the way there has to be resolved.
+    pub(super) fn protects(&self, name: &[u8]) -> bool {
+        let path = self.real_top.join(OsStr::from_bytes(name));
+        self.protected.contains(&path)
     }
 
     /// The tree of the last commit; an empty one before the first.

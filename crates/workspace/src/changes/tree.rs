@@ -10,6 +10,7 @@ use ignore::WalkBuilder;
 use super::repository::Repository;
 use super::{ChangesError, names};
 use crate::files::LARGEST;
+use crate::find::is_shown;
 use crate::git::Git;
 
 /// Most files that are looked at because they changed.
@@ -83,7 +84,8 @@ fn check_size(repository: &Repository) -> Result<(), ChangesError> {
     let mut walk = WalkBuilder::new(&repository.directory);
     walk.standard_filters(false)
         .git_ignore(true)
-        .require_git(false);
+        .require_git(false)
+        .filter_entry(is_shown(&repository.directory, &repository.protected));
     for entry in walk.build().filter_map(Result::ok) {
         files += 1;
         let metadata = entry.metadata().ok().filter(std::fs::Metadata::is_file);
@@ -206,7 +208,7 @@ fn list(repository: &Repository, git: &Git) -> Result<Listed, ChangesError> {
     let listed = names::split(&listed).map(|name| (name, true));
     for (name, shown) in listed.chain(adopted) {
         // A folder with a repository of its own is not ours to look into.
-        if name.ends_with(b"/") || changed.contains(name) {
+        if name.ends_with(b"/") || changed.contains(name) || repository.protects(name) {
             continue;
         }
         let Some(size) = size(repository, name) else {

@@ -21,6 +21,7 @@ use super::{Changes, ChangesError, OPERATING, WORKTREES};
 use crate::address::{path_of, uri_of, uri_of_raw};
 use crate::files::LARGEST;
 use crate::git::{Git, GitOutput};
+use crate::protected::ProtectedPaths;
 use crate::terminal::{Program, Terminal, TerminalStart};
 
 /// The file in which it is noted what a worktree was made from.
@@ -176,7 +177,7 @@ impl Changes {
         let git_dir = git.line(["rev-parse", "--absolute-git-dir"])?;
         let text = format!("{}\n{}\n{}\n", note.base, note.folder, note.branch);
         std::fs::write(Path::new(&git_dir).join(NOTE), text)?;
-        copy(from, directory, &wish.files)?;
+        copy(from, directory, &wish.files, &self.protected)?;
         let Some(line) = &wish.setup else {
             return Ok(());
         };
@@ -270,12 +271,18 @@ fn remove(git: &Git, place: &Path, branch: &str) -> Result<(), ChangesError> {
 
 /// Copies files that git does not track, such as settings. Those that are not
 /// there are not missed.
-fn copy(from: &Path, to: &Path, names: &[String]) -> Result<(), ChangesError> {
+fn copy(
+    from: &Path,
+    to: &Path,
+    names: &[String],
+    protected: &ProtectedPaths,
+) -> Result<(), ChangesError> {
     if names.len() > COPIES {
         return Err(ChangesError::TooMuch(format!(
             "more than {COPIES} files to copy"
         )));
     }
+    let real = from.canonicalize()?;
     let from = Dir::open_ambient_dir(from, ambient_authority())?;
     let to = Dir::open_ambient_dir(to, ambient_authority())?;
     for name in names {
@@ -291,7 +298,8 @@ fn copy(from: &Path, to: &Path, names: &[String]) -> Result<(), ChangesError> {
         let Ok(metadata) = from.metadata(path) else {
             continue;
         };
-        if !metadata.is_file() || metadata.len() > LARGEST {
+        let is_protected = protected.contains(&real.join(from.canonicalize(path)?));
+        if !metadata.is_file() || metadata.len() > LARGEST || is_protected {
             let reason = format!("`{name}` is no file that can be copied");
             return Err(ChangesError::Refused(reason));
         }

@@ -27,7 +27,7 @@ impl Files {
         roots: &[Root],
         params: &ResourceMkdirParams,
     ) -> Result<(), FileError> {
-        let place = Place::find(roots, &params.uri, Access::Write)?;
+        let place = self.place(roots, &params.uri, Access::Write)?;
         let failed = |error: std::io::Error| place.failed(Access::Write, &error);
         match place.dir.metadata(place.target()) {
             Ok(metadata) if metadata.is_dir() => Ok(()),
@@ -43,7 +43,8 @@ impl Files {
     ///
     /// If it may not be deleted, is not there, or has something in it.
     pub fn delete(&self, roots: &[Root], params: &ResourceDeleteParams) -> Result<(), FileError> {
-        let place = inside(Place::find(roots, &params.uri, Access::Write)?)?;
+        let place = inside(self.place(roots, &params.uri, Access::Write)?)?;
+        place.check_movable()?;
         let failed = |error: std::io::Error| place.failed(Access::Write, &error);
         let metadata = place.dir.symlink_metadata(&place.path).map_err(failed)?;
         if !metadata.is_dir() {
@@ -62,9 +63,10 @@ impl Files {
     ///
     /// If it may not be moved, is not there, or something is in the way.
     pub fn r#move(&self, roots: &[Root], params: &ResourceMoveParams) -> Result<(), FileError> {
-        let from = inside(Place::find(roots, &params.source, Access::Write)?)?;
-        let to = inside(Place::find(roots, &params.destination, Access::Write)?)?;
+        let from = inside(self.place(roots, &params.source, Access::Write)?)?;
+        let to = inside(self.place(roots, &params.destination, Access::Write)?)?;
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        from.check_movable()?;
         let found = from.dir.symlink_metadata(&from.path);
         found.map_err(|error| from.failed(Access::Write, &error))?;
         self.make_room(&to, params.fail_if_exists)?;
@@ -73,15 +75,16 @@ impl Files {
     }
 
     /// Copies a file, or a directory with all that is in it (RES-7). Links are
-    /// left out: what they point to is somebody else's.
+    /// left out: what they point to is somebody else's. So are files of the host
+    /// itself.
     ///
     /// # Errors
     ///
     /// If it may not be read or written, is not there, or something is in the
     /// way.
     pub fn copy(&self, roots: &[Root], params: &ResourceCopyParams) -> Result<(), FileError> {
-        let from = Place::find(roots, &params.source, Access::Read)?;
-        let to = inside(Place::find(roots, &params.destination, Access::Write)?)?;
+        let from = self.place(roots, &params.source, Access::Read)?;
+        let to = inside(self.place(roots, &params.destination, Access::Write)?)?;
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let metadata = from.dir.metadata(from.target());
         let metadata = metadata.map_err(|error| from.failed(Access::Read, &error))?;
@@ -150,6 +153,9 @@ fn copy(
             continue;
         }
         let name = entry.file_name();
+        if from.protects(&source.join(&name)) {
+            continue;
+        }
         copy(from, &source.join(&name), to, &target.join(&name), left)?;
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! Where a file is: a directory that was granted, and a path from there.
 
+use std::os::fd::AsRawFd;
 use std::path::{Component, Path, PathBuf};
 
 use agenthost_core::{Access, Root};
@@ -9,6 +10,7 @@ use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt}
 
 use super::FileError;
 use crate::address::{path_of, uri_of};
+use crate::protected::ProtectedPaths;
 
 /// Opening a pipe must not wait for somebody at the other end.
 const NONBLOCK: i32 = 0o4000;
@@ -21,11 +23,17 @@ pub(super) struct Place {
     pub(super) path: PathBuf,
     /// Where the directory is, as it was granted.
     root: PathBuf,
+    protected: ProtectedPaths,
 }
 
 impl Place {
     /// Finds the granted directory that a URI is in.
-    pub(super) fn find(roots: &[Root], uri: &Uri, access: Access) -> Result<Self, FileError> {
+    pub(super) fn find(
+        roots: &[Root],
+        protected: &ProtectedPaths,
+        uri: &Uri,
+        access: Access,
+    ) -> Result<Self, FileError> {
         let path = path_of(uri).ok_or_else(|| FileError::Elsewhere(uri.clone()))?;
         let denied = || FileError::Denied {
             uri: uri.clone(),
@@ -42,12 +50,68 @@ impl Place {
             .iter()
             .filter_map(|root| std::fs::canonicalize(root).ok());
         let mut all = granted.iter().cloned().chain(real);
-        match all.find(|root| path.starts_with(root)) {
-            Some(root) => {
-                let inside = path.strip_prefix(&root).unwrap_or(&path);
-                Self::open(uri, &root, inside)
-            }
-            None => Err(denied()),
+        let Some(root) = all.find(|root| path.starts_with(root)) else {
+            return Err(denied());
+        };
+        let inside = path.strip_prefix(&root).unwrap_or(&path);
+        let place = Place {
+            protected: protected.clone(),
+            ..Self::open(uri, &root, inside)?
+        };
+        match place.is_protected() {
+            true => Err(denied()),
+            false => Ok(place),
+        }
+    }
+
+    /// Returns `true` if the host keeps a path for itself, by the name that it
+    /// really has as far as it exists. A link to such a path counts, too.
+    fn is_protected(&self) -> bool {
+        if self.protected.is_empty() {
+            return false;
+        }
+        let named = self.real(&self.path);
+        let named = named.is_ok_and(|path| self.protected.contains(&path));
+        // A path that leads out of the directory is refused when it is used.
+        let known = self.target().ancestors().find_map(|known| {
+            let real = self.dir.canonicalize(known).ok()?;
+            let rest = self.target().strip_prefix(known).unwrap_or(Path::new(""));
+            self.real(&real.join(rest)).ok()
+        });
+        named || known.is_some_and(|path| self.protected.contains(&path))
+    }
+
+    /// Returns `true` if a path from the directory is protected.
+    pub(super) fn protects(&self, path: &Path) -> bool {
+        let real = self.dir.canonicalize(path);
+        let real = real.and_then(|real| self.real(&real));
+        real.is_ok_and(|path| self.protected.contains(&path))
+    }
+
+    /// Refuses to move or delete a folder with protected paths in it.
+    pub(super) fn check_movable(&self) -> Result<(), FileError> {
+        if self.protected.is_empty() {
+            return Ok(());
+        }
+        let denied = || FileError::Denied {
+            uri: self.uri.clone(),
+            access: Access::Write,
+        };
+        // A link is moved or deleted itself, so only its folder is resolved.
+        let (folder, name) = (self.path.parent(), self.path.file_name());
+        let (Some(folder), Some(name)) = (folder, name) else {
+            return Err(denied());
+        };
+        let folder = match folder.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => folder,
+        };
+        let failed = |error: std::io::Error| self.failed(Access::Write, &error);
+        let folder = self.dir.canonicalize(folder).map_err(failed)?;
+        let path = self.real(&folder).map_err(failed)?.join(name);
+        match self.protected.touches(&path) {
+            true => Err(denied()),
+            false => Ok(()),
         }
     }
 
@@ -66,6 +130,7 @@ impl Place {
             dir,
             path,
             root,
+            protected: ProtectedPaths::default(),
         })
     }
 
@@ -101,7 +166,24 @@ impl Place {
         let metadata = file.metadata();
         let metadata = metadata.map_err(|error| self.failed(Access::Read, &error))?;
         self.expect_file(&metadata)?;
+        self.check_opened(&file)?;
         Ok((file, metadata))
+    }
+
+    /// Asks the system where an open file is: a link may have been put in its
+    /// place since its path was checked.
+    fn check_opened(&self, file: &File) -> Result<(), FileError> {
+        if self.protected.is_empty() {
+            return Ok(());
+        }
+        let opened = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        match opened.is_ok_and(|path| self.protected.contains(&path)) {
+            true => Err(FileError::Denied {
+                uri: self.uri.clone(),
+                access: Access::Read,
+            }),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn expect_file(&self, metadata: &Metadata) -> Result<(), FileError> {

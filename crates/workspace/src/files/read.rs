@@ -32,7 +32,7 @@ impl Files {
         roots: &[Root],
         params: &ResourceReadParams,
     ) -> Result<ResourceReadResult, FileError> {
-        let place = Place::find(roots, &params.uri, Access::Read)?;
+        let place = self.place(roots, &params.uri, Access::Read)?;
         let bytes = contents(&place)?;
         Ok(encode(bytes, params.encoding))
     }
@@ -43,7 +43,7 @@ impl Files {
     ///
     /// If it may not be read, is no text, or is too large for one message.
     pub fn read_text(&self, roots: &[Root], uri: &Uri) -> Result<String, FileError> {
-        let place = Place::find(roots, uri, Access::Read)?;
+        let place = self.place(roots, uri, Access::Read)?;
         String::from_utf8(contents(&place)?).map_err(|_| FileError::Kind {
             uri: uri.clone(),
             found: "binary",
@@ -57,7 +57,7 @@ impl Files {
     ///
     /// If it may not be used, is no directory, or is not there.
     pub fn directory(&self, roots: &[Root], uri: &Uri) -> Result<PathBuf, FileError> {
-        let (path, metadata) = find_place(roots, uri, Access::Read)?;
+        let (path, metadata) = find_place(roots, &self.protected, uri, Access::Read)?;
         if metadata.is_dir() {
             return Ok(path);
         }
@@ -78,7 +78,7 @@ impl Files {
         roots: &[Root],
         params: &ResourceListParams,
     ) -> Result<ResourceListResult, FileError> {
-        let place = Place::find(roots, &params.uri, Access::Read)?;
+        let place = self.place(roots, &params.uri, Access::Read)?;
         let failed = |error: std::io::Error| place.failed(Access::Read, &error);
         let metadata = place.dir.metadata(place.target()).map_err(failed)?;
         if !metadata.is_dir() {
@@ -122,7 +122,7 @@ impl Files {
         roots: &[Root],
         params: &ResourceResolveParams,
     ) -> Result<ResourceResolveResult, FileError> {
-        let place = Place::find(roots, &params.uri, Access::Read)?;
+        let place = self.place(roots, &params.uri, Access::Read)?;
         let failed = |error: std::io::Error| place.failed(Access::Read, &error);
         let (metadata, uri) = if params.follow_symlinks == Some(false) {
             let metadata = place.dir.symlink_metadata(place.target()).map_err(failed)?;

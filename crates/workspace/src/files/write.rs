@@ -26,7 +26,7 @@ impl Files {
     /// not as it was.
     pub fn write(&self, roots: &[Root], params: &ResourceWriteParams) -> Result<(), FileError> {
         let data = decode(params)?;
-        let mut place = Place::find(roots, &params.uri, Access::Write)?;
+        let mut place = self.place(roots, &params.uri, Access::Write)?;
         let writing = self.writing.lock();
         let _writing = writing.unwrap_or_else(PoisonError::into_inner);
         let before = self.before(&mut place, params)?;

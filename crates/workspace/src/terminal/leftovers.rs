@@ -8,6 +8,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use agenthost_stdx::private_file;
 use nix::unistd::Pid;
 
 use super::ending::{kill_group_left_behind, kill_session};
@@ -27,10 +28,11 @@ impl RunningNote {
     pub fn write(directory: &Path, process: u32, mark: Option<&RunMark>) -> io::Result<Self> {
         let number = i32::try_from(process).map_err(io::Error::other)?;
         let began = began(Pid::from_raw(number)).ok_or(io::ErrorKind::NotFound)?;
-        std::fs::create_dir_all(directory)?;
+        private_file::create_directory(directory)?;
         let path = directory.join(process.to_string());
         let mark = mark.map_or("", RunMark::as_str);
-        std::fs::write(&path, format!("{began} {} {mark}", boot()))?;
+        let note = format!("{began} {} {mark}", boot());
+        private_file::replace_unsynced(&path, note.as_bytes())?;
         Ok(RunningNote(path))
     }
 }

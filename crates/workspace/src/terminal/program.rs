@@ -8,8 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use agenthost_core::CommandLine;
+use agenthost_stdx::scratch::{Scratch, ScratchDirectory};
 use portable_pty::CommandBuilder;
-use tempfile::TempDir;
 
 const BASH: &str = include_str!("integration/bash.sh");
 const ZSH_ENVIRONMENT: &str = include_str!("integration/zshenv.zsh");
@@ -59,6 +59,8 @@ pub struct Shell {
     pub startup: Startup,
     /// What to change in its environment.
     pub environment: Vec<(OsString, OsString)>,
+    /// Where the files are made that it is pointed to.
+    pub scratch: Scratch,
 }
 
 /// Which files of the user a shell reads when it starts.
@@ -84,7 +86,7 @@ pub(super) struct Prepared {
 pub(super) struct Integration {
     /// What marks have to carry, so that nobody else can make them.
     pub(super) nonce: String,
-    folder: TempDir,
+    folder: ScratchDirectory,
 }
 
 impl Prepared {
@@ -133,7 +135,7 @@ impl Prepared {
         let name = path.file_name().and_then(|name| name.to_str());
         let known = name.and_then(Known::named);
         // Without a place for our files it is a shell like any other.
-        let integration = known.and_then(|known| Integration::write(known, shell.startup).ok());
+        let integration = known.and_then(|known| Integration::write(known, shell).ok());
         let mut command = match (&integration, shell.startup) {
             // By a dash before its name, which any shell understands.
             (None, Startup::Login) => CommandBuilder::new_default_prog(),
@@ -207,10 +209,10 @@ fn login(startup: Startup, command: &mut CommandBuilder) {
 
 impl Integration {
     /// Writes what a shell has to read, into a folder that nobody else can.
-    fn write(known: Known, startup: Startup) -> io::Result<Self> {
+    fn write(known: Known, shell: &Shell) -> io::Result<Self> {
         let nonce = nonce()?;
-        let folder = tempfile::Builder::new().prefix("agenthost-").tempdir()?;
-        let startup = match startup {
+        let folder = shell.scratch.directory()?;
+        let startup = match shell.startup {
             Startup::Login => "login",
             Startup::Plain => "plain",
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use agenthost_protocol::resource::{ResourceChange, ResourceChangeType};
@@ -10,6 +10,7 @@ use notify::EventKind;
 use notify::event::{ModifyKind, RenameMode};
 
 use super::Scope;
+use super::events::{WatchEvent, WatchEvents};
 use crate::address::uri_of;
 
 /// How long nothing has to happen before changes are told.
@@ -19,18 +20,14 @@ const QUIET: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_millis(250);
 
 /// Gathers events until there are no more, and tells what they come to.
-pub(super) fn run(
-    events: &Receiver<notify::Result<notify::Event>>,
-    scope: &Scope,
-    mut tell: impl FnMut(Vec<ResourceChange>),
-) {
-    while let Ok(first) = events.recv() {
+pub(super) fn run(events: &WatchEvents, scope: &Scope, mut tell: impl FnMut(Vec<ResourceChange>)) {
+    while let Some(first) = events.next() {
         let mut changes = Changes::default();
         changes.add(scope, first);
         let deadline = Instant::now() + LONGEST;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            match events.recv_timeout(QUIET.min(left)) {
+            match events.next_timeout(QUIET.min(left)) {
                 Ok(event) => changes.add(scope, event),
                 Err(RecvTimeoutError::Timeout) => break,
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -51,11 +48,11 @@ pub(super) fn run(
 struct Changes(BTreeMap<PathBuf, Option<ResourceChangeType>>);
 
 impl Changes {
-    fn add(&mut self, scope: &Scope, event: notify::Result<notify::Event>) {
+    fn add(&mut self, scope: &Scope, event: WatchEvent) {
         let event = match event {
-            Ok(event) if !event.need_rescan() => event,
-            // Something was lost: all that can be said is that it has changed.
-            Ok(_) | Err(_) => {
+            WatchEvent::Changed(event) => event,
+            // All that can be said is that it has changed.
+            WatchEvent::Lost => {
                 self.note(scope.named.clone(), ResourceChangeType::Updated);
                 return;
             }

@@ -51,6 +51,7 @@ impl Bench {
             path: Some(path),
             startup,
             environment: Vec::new(),
+            ..Shell::default()
         };
         for (name, value) in environment {
             shell.environment.push((name.into(), value.into()));

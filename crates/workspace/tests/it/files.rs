@@ -12,7 +12,7 @@ use agenthost_protocol::resource::{
 };
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{self, Json, Wire};
-use agenthost_workspace::{FileError, Files, LARGEST, uri_of};
+use agenthost_workspace::{FileError, Files, LARGEST, ProtectedPaths, uri_of};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -22,6 +22,7 @@ pub(crate) struct Disk {
     pub(crate) outside: TempDir,
     pub(crate) files: Files,
     pub(crate) roots: Vec<Root>,
+    pub(crate) protected: ProtectedPaths,
 }
 
 impl Disk {
@@ -36,6 +37,7 @@ impl Disk {
             outside: TempDir::new().unwrap(),
             files: Files::default(),
             roots,
+            protected: ProtectedPaths::default(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use agenthost_workspace::{Bounds, find_files, path_of, uri_of};
+use agenthost_workspace::{Bounds, ProtectedPaths, find_files, path_of, uri_of};
 use tempfile::TempDir;
 
 const BOUNDS: Bounds = Bounds {
@@ -24,7 +24,12 @@ fn place(files: &[(&str, &str)]) -> TempDir {
 }
 
 fn find(place: &Path, query: &str) -> Vec<String> {
-    let found = find_files(&[uri_of(place).unwrap()], query, BOUNDS);
+    let found = find_files(
+        &[uri_of(place).unwrap()],
+        &ProtectedPaths::default(),
+        query,
+        BOUNDS,
+    );
     for file in &found {
         assert!(path_of(&file.uri).unwrap().exists(), "{file:?}");
     }
@@ -95,14 +100,23 @@ fn bounds_are_kept() {
     let uri = uri_of(place.path()).unwrap();
     assert_eq!(find(place.path(), "file").len(), 10);
     let few = Bounds { files: 3, ..BOUNDS };
-    assert_eq!(find_files(std::slice::from_ref(&uri), "file", few).len(), 3);
+    assert_eq!(
+        find_files(
+            std::slice::from_ref(&uri),
+            &ProtectedPaths::default(),
+            "file",
+            few
+        )
+        .len(),
+        3
+    );
     let no_time = Bounds {
         time: Duration::ZERO,
         ..BOUNDS
     };
-    assert!(find_files(&[uri], "file", no_time).is_empty());
+    assert!(find_files(&[uri], &ProtectedPaths::default(), "file", no_time).is_empty());
     // What is not there, or not a place, has no files.
     let nowhere = ["file:///does/not/exist", "https://example/", "nonsense"];
     let nowhere = nowhere.map(agenthost_protocol::uri::Uri::from);
-    assert!(find_files(&nowhere, "", BOUNDS).is_empty());
+    assert!(find_files(&nowhere, &ProtectedPaths::default(), "", BOUNDS).is_empty());
 }

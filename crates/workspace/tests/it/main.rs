@@ -13,6 +13,7 @@ mod escape;
 mod files;
 mod find;
 mod for_agents;
+mod protected;
 mod shells;
 mod terminal;
 mod watch;

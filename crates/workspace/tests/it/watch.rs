@@ -24,7 +24,9 @@ fn begin(disk: &Disk, name: &str, more: Json) -> Result<(Watch, Told), Failure> 
         .extend(more.as_object().unwrap().clone());
     let watch: ResourceWatchState = wire::from_str(&watch.to_string()).unwrap();
     let (tell, told) = channel();
-    let watch = Watch::begin(&disk.roots, &watch, move |changes| drop(tell.send(changes)))?;
+    let watch = Watch::begin(&disk.roots, &disk.protected, &watch, move |changes| {
+        drop(tell.send(changes))
+    })?;
     Ok((watch, told))
 }
 
@@ -142,4 +144,95 @@ fn a_watch_stays_inside() {
     drop(watch);
     fs::write(disk.path("later"), "").unwrap();
     assert!(told.recv_timeout(Duration::from_secs(10)).is_err());
+}
+
+/// Counts the open inotify instances of this process, and their watches of a
+/// folder.
+fn inotify(folder: &std::path::Path) -> (usize, usize) {
+    use std::os::unix::fs::MetadataExt;
+    let inode = format!(" ino:{:x} ", fs::metadata(folder).unwrap().ino());
+    let (mut instances, mut watches) = (0, 0);
+    for entry in fs::read_dir("/proc/self/fd").unwrap().flatten() {
+        let target = fs::read_link(entry.path()).unwrap_or_default();
+        if target.to_str() == Some("anon_inode:inotify") {
+            instances += 1;
+            let info = std::path::Path::new("/proc/self/fdinfo").join(entry.file_name());
+            let info = fs::read_to_string(info).unwrap_or_default();
+            watches += info.lines().filter(|line| line.contains(&inode)).count();
+        }
+    }
+    (instances, watches)
+}
+
+/// A user has 128 inotify instances, for all programs.
+#[test]
+fn three_hundred_watches_share_one_inotify_instance() {
+    let disk = Disk::new();
+    let watches: Vec<_> = (0..300)
+        .map(|number| {
+            let name = format!("folder-{number}");
+            fs::create_dir(disk.path(&name)).unwrap();
+            begin(&disk, &name, json!({"recursive": number % 2 == 0})).unwrap()
+        })
+        .collect();
+    let (instances, _) = inotify(disk.inside.path());
+    assert!((1..=2).contains(&instances), "{instances} instances");
+    for number in 0..watches.len() {
+        fs::write(disk.path(&format!("folder-{number}/new")), "").unwrap();
+    }
+    for (number, (_, told)) in watches.iter().enumerate() {
+        let name = format!("folder-{number}/new");
+        let names: Vec<_> = until(&disk, told, &name).into_keys().collect();
+        assert_eq!(names, [name]);
+    }
+}
+
+#[test]
+fn a_watch_that_ends_releases_what_no_other_watch_needs() {
+    let disk = Disk::new();
+    fs::create_dir_all(disk.path("a/b")).unwrap();
+    fs::create_dir(disk.path("other")).unwrap();
+    // Keeps the instance open.
+    let (_other, _) = begin(&disk, "other", json!({})).unwrap();
+    let counts = || ["a", "a/b"].map(|name| inotify(&disk.path(name)).1);
+    let (tree, _) = begin(&disk, "a", json!({"recursive": true})).unwrap();
+    let (second, _) = begin(&disk, "a", json!({"recursive": true})).unwrap();
+    let (flat, told) = begin(&disk, "a", json!({})).unwrap();
+    assert_eq!(counts(), [1, 1]);
+    drop(tree);
+    assert_eq!(counts(), [1, 1]);
+    drop(second);
+    assert_eq!(counts(), [1, 0]);
+    fs::write(disk.path("a/last"), "").unwrap();
+    let names: Vec<_> = until(&disk, &told, "a/last").into_keys().collect();
+    assert_eq!(names, ["a/last"]);
+    drop(flat);
+    assert_eq!(counts(), [0, 0]);
+}
+
+/// A folder may have something in it before it is watched, may go, and may come
+/// again: other watches of it notice all of that.
+#[test]
+fn a_tree_is_followed_as_it_grows_and_shrinks() {
+    let disk = Disk::new();
+    let (_one, one) = begin(&disk, "", json!({"recursive": true})).unwrap();
+    let (_two, two) = begin(&disk, "", json!({"recursive": true})).unwrap();
+    for round in 0..3 {
+        fs::create_dir_all(disk.path("a/b/c")).unwrap();
+        fs::write(disk.path("a/b/c/file"), "").unwrap();
+        for told in [&one, &two] {
+            until(&disk, told, "a/b/c/file");
+        }
+        fs::write(disk.path("a/b/c/later"), "").unwrap();
+        for told in [&one, &two] {
+            until(&disk, told, "a/b/c/later");
+        }
+        let moved = format!("moved-{round}");
+        fs::rename(disk.path("a"), disk.path(&moved)).unwrap();
+        fs::write(disk.path(&format!("{moved}/b/c/last")), "").unwrap();
+        for told in [&one, &two] {
+            until(&disk, told, &format!("{moved}/b/c/last"));
+        }
+        fs::remove_dir_all(disk.path(&moved)).unwrap();
+    }
 }

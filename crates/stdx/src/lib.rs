@@ -1,0 +1,15 @@
+//! Additions to the standard library.
+//!
+//! **What it does.** [`private_file`] creates and opens files and directories
+//! that belong to one user; [`private_socket`] binds Unix sockets that only
+//! this user can connect to; [`scratch`] makes temporary directories that a
+//! later process removes if this one is killed.
+//!
+//! **What it must never do.** It knows nothing of the protocol, the host or
+//! its configuration, and uses no other crate of the workspace.
+//!
+//! **Where to start.** [`private_file`].
+
+pub mod private_file;
+pub mod private_socket;
+pub mod scratch;

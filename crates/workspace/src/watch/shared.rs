@@ -1,0 +1,355 @@
+//! One file system watcher for the whole process.
+//!
+//! A user has few inotify instances (128 by default, for all programs), so all
+//! subscriptions share one. The watcher is asked for single folders only, each
+//! once, however many subscriptions need it: removing a recursive watch of
+//! `notify` would remove the watches of others below it. Whole trees are
+//! followed here.
+//!
+//! ```text
+//! inotify ─► notify's thread ─► queue ─► dispatch thread ─► queue of a subscription
+//! ```
+//!
+//! `notify`'s thread only puts events into a queue and takes no lock, so the
+//! watcher may be asked for more folders while the state is locked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use notify::event::{CreateKind, ModifyKind, RenameMode};
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+
+use super::error::WatchError;
+use super::events::{EventSender, WatchEvent, WatchEvents, queue};
+
+/// The watcher of the process, while there are subscriptions.
+static SHARED: Mutex<Weak<SharedWatcher>> = Mutex::new(Weak::new());
+
+/// How much of a folder is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WatchDepth {
+    /// What is directly in it.
+    Folder,
+    /// Everything below it. Symbolic links are not followed.
+    Tree,
+}
+
+/// Folders that are watched for one receiver. Dropping it ends the receiver's
+/// queue and releases all folders that no other subscription needs.
+#[derive(Debug)]
+pub struct FolderSubscription {
+    id: SubscriptionId,
+    shared: Arc<SharedWatcher>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct SubscriptionId(u64);
+
+#[derive(Debug)]
+struct SharedWatcher {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    watcher: RecommendedWatcher,
+    /// Every watched folder, by its real path, with the subscriptions that
+    /// need it.
+    folders: BTreeMap<PathBuf, BTreeMap<SubscriptionId, WatchDepth>>,
+    subscriptions: BTreeMap<SubscriptionId, Subscriber>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Subscriber {
+    events: EventSender,
+    /// The folders that were asked for, without those found below them.
+    roots: BTreeMap<PathBuf, WatchDepth>,
+}
+
+impl FolderSubscription {
+    /// Makes a subscription without folders, and the queue of its events.
+    ///
+    /// # Errors
+    ///
+    /// If it is the first of the process and the system has no watcher left.
+    pub fn new() -> Result<(Self, WatchEvents), WatchError> {
+        let shared = SharedWatcher::get()?;
+        let (events, receiver) = queue();
+        let mut state = shared.lock();
+        let id = SubscriptionId(state.next);
+        state.next += 1;
+        let roots = BTreeMap::new();
+        state.subscriptions.insert(id, Subscriber { events, roots });
+        drop(state);
+        Ok((FolderSubscription { id, shared }, receiver))
+    }
+
+    /// Watches a folder, named by its real path. A tree is walked first, so
+    /// this may take a while.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be watched. Then nothing of it is.
+    pub fn add(&self, folder: &Path, depth: WatchDepth) -> Result<(), WatchError> {
+        if let Some(subscriber) = self.shared.lock().subscriptions.get_mut(&self.id) {
+            subscriber.roots.insert(folder.to_owned(), depth);
+        }
+        let ids = BTreeSet::from([self.id]);
+        let added = match depth {
+            WatchDepth::Folder => self.shared.lock().watch(folder, &ids, depth).map(drop),
+            WatchDepth::Tree => self.shared.watch_tree(folder, &ids, |_| {}),
+        };
+        added.inspect_err(|_| self.remove(folder))
+    }
+
+    /// Stops watching a folder that was added.
+    pub fn remove(&self, folder: &Path) {
+        self.shared.lock().remove_root(self.id, folder);
+    }
+}
+
+impl Drop for FolderSubscription {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        let roots = state.subscriptions.get(&self.id);
+        let roots: Vec<_> = roots
+            .into_iter()
+            .flat_map(|one| one.roots.keys().cloned())
+            .collect();
+        for root in roots {
+            state.remove_root(self.id, &root);
+        }
+        state.subscriptions.remove(&self.id);
+    }
+}
+
+impl SharedWatcher {
+    /// Returns the watcher of the process, or makes it.
+    fn get() -> Result<Arc<Self>, WatchError> {
+        let mut known = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shared) = known.upgrade() {
+            return Ok(shared);
+        }
+        let (sender, events) = queue();
+        let config = notify::Config::default().with_follow_symlinks(false);
+        let watcher = RecommendedWatcher::new(forward(sender), config)?;
+        let shared = Arc::new(SharedWatcher {
+            state: Mutex::new(State {
+                watcher,
+                folders: BTreeMap::new(),
+                subscriptions: BTreeMap::new(),
+                next: 0,
+            }),
+        });
+        // The thread ends when the watcher is dropped, and with it the sender.
+        let weak = Arc::downgrade(&shared);
+        std::thread::Builder::new()
+            .name("watch-dispatch".to_owned())
+            .spawn(move || dispatch(&weak, &events))
+            .map_err(|error| WatchError::System(error.to_string()))?;
+        *known = Arc::downgrade(&shared);
+        Ok(shared)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes an event on, and follows folders that came or went.
+    fn handle(&self, event: &notify::Event) {
+        let mut state = self.lock();
+        state.deliver(event);
+        let Some(path) = event.paths.first() else {
+            return;
+        };
+        match event.kind {
+            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => {
+                state.watch_again(path);
+            }
+            EventKind::Create(CreateKind::Folder | CreateKind::Any)
+            | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => {
+                let ids = state.tree_subscriptions(path);
+                drop(state);
+                self.follow(path, &ids);
+            }
+            _ => {}
+        }
+    }
+
+    /// Watches a folder that is new in trees. What is in it by now came before
+    /// it was watched, so it is reported here.
+    fn follow(&self, path: &Path, ids: &BTreeSet<SubscriptionId>) {
+        let is_folder = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+        if ids.is_empty() || !is_folder {
+            return;
+        }
+        let watched = self.watch_tree(path, ids, |found| {
+            let created = EventKind::Create(CreateKind::Any);
+            let created = notify::Event::new(created).add_path(found.to_owned());
+            self.lock().send(ids, &WatchEvent::Changed(created));
+        });
+        if watched.is_err() {
+            self.lock().send(ids, &WatchEvent::Lost);
+        }
+    }
+
+    /// Watches a folder and all below it. Calls `found` for everything in it.
+    fn watch_tree(
+        &self,
+        root: &Path,
+        ids: &BTreeSet<SubscriptionId>,
+        mut found: impl FnMut(&Path),
+    ) -> Result<(), WatchError> {
+        let mut pending = vec![root.to_owned()];
+        while let Some(folder) = pending.pop() {
+            // Watched before it is read: nothing comes in between.
+            let watched = self.lock().watch(&folder, ids, WatchDepth::Tree);
+            match watched {
+                Ok(Wanted::Yes) => {}
+                Ok(Wanted::No) => return Ok(()),
+                // It went away, or may not be read: the rest is watched.
+                Err(WatchError::NotFound | WatchError::System(_)) if folder != root => continue,
+                Err(error) => return Err(error),
+            }
+            for entry in folder.read_dir().into_iter().flatten().flatten() {
+                let path = entry.path();
+                found(&path);
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    pending.push(path);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a subscription is left that wants a folder.
+enum Wanted {
+    Yes,
+    No,
+}
+
+impl State {
+    fn watch(
+        &mut self,
+        folder: &Path,
+        ids: &BTreeSet<SubscriptionId>,
+        depth: WatchDepth,
+    ) -> Result<Wanted, WatchError> {
+        // Some may have ended while a tree was walked.
+        let ids = ids.iter().filter(|id| self.subscriptions.contains_key(id));
+        let ids: Vec<_> = ids.copied().collect();
+        if ids.is_empty() {
+            return Ok(Wanted::No);
+        }
+        if !self.folders.contains_key(folder) {
+            self.watcher.watch(folder, RecursiveMode::NonRecursive)?;
+        }
+        let known = self.folders.entry(folder.to_owned()).or_default();
+        known.extend(ids.into_iter().map(|id| (id, depth)));
+        Ok(Wanted::Yes)
+    }
+
+    fn remove_root(&mut self, id: SubscriptionId, root: &Path) {
+        let subscriber = self.subscriptions.get_mut(&id);
+        let depth = subscriber.and_then(|subscriber| subscriber.roots.remove(root));
+        let folders = match depth {
+            None => return,
+            Some(WatchDepth::Folder) => vec![root.to_owned()],
+            Some(WatchDepth::Tree) => self.below(root),
+        };
+        for folder in folders {
+            let Some(known) = self.folders.get_mut(&folder) else {
+                continue;
+            };
+            known.remove(&id);
+            if known.is_empty() {
+                self.folders.remove(&folder);
+                // A folder that is gone is not watched any more.
+                self.watcher.unwatch(&folder).unwrap_or_default();
+            }
+        }
+    }
+
+    /// Watches anew what is at a path, and all below it, after something there
+    /// was removed or moved. `notify` may have dropped watches for it, or have
+    /// one left for a folder that is elsewhere now.
+    fn watch_again(&mut self, path: &Path) {
+        for folder in self.below(path) {
+            // A folder that is gone is not watched any more.
+            self.watcher.unwatch(&folder).unwrap_or_default();
+            let there = folder.canonicalize().is_ok_and(|real| real == folder);
+            let watched = there && {
+                let watched = self.watcher.watch(&folder, RecursiveMode::NonRecursive);
+                watched.is_ok()
+            };
+            if !watched {
+                self.folders.remove(&folder);
+            }
+        }
+    }
+
+    /// The watched folders at a path and below it.
+    fn below(&self, path: &Path) -> Vec<PathBuf> {
+        let folders = self.folders.range(path.to_owned()..);
+        let folders = folders.map(|(folder, _)| folder);
+        let inside = folders.take_while(|folder| folder.starts_with(path));
+        inside.cloned().collect()
+    }
+
+    /// The subscriptions that watch the tree that a path is in.
+    fn tree_subscriptions(&self, path: &Path) -> BTreeSet<SubscriptionId> {
+        let folder = path.parent().and_then(|folder| self.folders.get(folder));
+        let known = folder.into_iter().flatten();
+        let trees = known.filter(|(_, depth)| **depth == WatchDepth::Tree);
+        trees.map(|(id, _)| *id).collect()
+    }
+
+    /// Sends an event to all that watch the folder that it happened in, or the
+    /// folder that it happened to.
+    fn deliver(&self, event: &notify::Event) {
+        let mut ids = BTreeSet::new();
+        for path in &event.paths {
+            let parent = path.parent().and_then(|folder| self.folders.get(folder));
+            let known = self.folders.get(path).into_iter().chain(parent);
+            ids.extend(known.flat_map(|known| known.keys().copied()));
+        }
+        self.send(&ids, &WatchEvent::Changed(event.clone()));
+    }
+
+    fn send(&self, ids: &BTreeSet<SubscriptionId>, event: &WatchEvent) {
+        for subscriber in ids.iter().filter_map(|id| self.subscriptions.get(id)) {
+            subscriber.events.send(event.clone());
+        }
+    }
+
+    fn report_loss(&self) {
+        for subscriber in self.subscriptions.values() {
+            subscriber.events.send(WatchEvent::Lost);
+        }
+    }
+}
+
+/// Puts events into a queue, on the thread of the system's watcher.
+fn forward(sender: EventSender) -> impl FnMut(notify::Result<notify::Event>) + Send + 'static {
+    move |event| match event {
+        // Opening and closing files changes nothing, and happens all the time.
+        Ok(event) if matches!(event.kind, EventKind::Access(_)) => {}
+        Ok(event) if !event.need_rescan() => sender.send(WatchEvent::Changed(event)),
+        Ok(_) | Err(_) => sender.send(WatchEvent::Lost),
+    }
+}
+
+fn dispatch(shared: &Weak<SharedWatcher>, events: &WatchEvents) {
+    while let Some(event) = events.next() {
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        match event {
+            WatchEvent::Changed(event) => shared.handle(&event),
+            WatchEvent::Lost => shared.lock().report_loss(),
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Files of the host itself stay its own, also in folders that are granted.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use agenthost_core::{Access, Failure, FileRequest, Mark, Moment, Span};
+use agenthost_protocol::resource::ResourceWatchState;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::{self, Json};
+use agenthost_workspace::{Bounds, Changes, Files, ProtectedPaths, Watch, find_files, uri_of};
+use serde_json::json;
+
+use crate::files::Disk;
+
+/// A granted folder with a data directory in it: a token, a worktree, and links
+/// that lead there.
+fn disk() -> Disk {
+    let mut disk = Disk::new();
+    fs::create_dir_all(disk.path("data/changes/worktrees/1")).unwrap();
+    fs::write(disk.path("data/token"), "secret").unwrap();
+    fs::write(disk.path("data/changes/worktrees/1/file"), "work").unwrap();
+    fs::create_dir(disk.path("src")).unwrap();
+    fs::write(disk.path("src/file"), "").unwrap();
+    symlink(disk.path("data"), disk.path("link")).unwrap();
+    symlink(disk.path("data/token"), disk.path("src/token-link")).unwrap();
+    // As a link that is relative is followed inside of the folder.
+    symlink("../data", disk.path("src/relative")).unwrap();
+    symlink("../data/token", disk.path("src/relative-token")).unwrap();
+    let data = disk.path("data");
+    disk.protected = ProtectedPaths::new([data.clone()], [data.join("changes/worktrees")]);
+    disk.files = Files::default().protecting(disk.protected.clone());
+    disk
+}
+
+fn ask(disk: &Disk, method: &str, mut params: Json) -> Result<(), Failure> {
+    params["channel"] = json!("ahp-root://");
+    let text = params.to_string();
+    let request = match method {
+        "read" => FileRequest::Read(wire::from_str(&text).unwrap()),
+        "list" => FileRequest::List(wire::from_str(&text).unwrap()),
+        "resolve" => FileRequest::Resolve(wire::from_str(&text).unwrap()),
+        "write" => FileRequest::Write(Box::new(wire::from_str(&text).unwrap())),
+        "delete" => FileRequest::Delete(wire::from_str(&text).unwrap()),
+        "mkdir" => FileRequest::MakeDirectory(wire::from_str(&text).unwrap()),
+        "copy" => FileRequest::Copy(wire::from_str(&text).unwrap()),
+        "move" => FileRequest::Move(wire::from_str(&text).unwrap()),
+        other => panic!("{other}"),
+    };
+    disk.files.carry_out(&disk.roots, &request).map(drop)
+}
+
+fn is_refused(done: &Result<(), Failure>) -> bool {
+    matches!(done, Err(Failure::NotGranted { .. }))
+}
+
+#[test]
+fn files_of_the_host_are_refused() {
+    let disk = disk();
+    for name in [
+        "data/token",
+        "link/token",
+        "src/token-link",
+        "src/relative/token",
+        "src/relative-token",
+    ] {
+        for method in ["read", "resolve"] {
+            let done = ask(&disk, method, json!({"uri": disk.uri(name)}));
+            assert!(is_refused(&done), "{method} {name}: {done:?}");
+        }
+        let written = json!({"uri": disk.uri(name), "data": "", "encoding": "utf-8"});
+        let done = ask(&disk, "write", written);
+        assert!(is_refused(&done), "write {name}: {done:?}");
+        let copied = json!({"source": disk.uri(name), "destination": disk.uri("stolen")});
+        let done = ask(&disk, "copy", copied);
+        assert!(is_refused(&done), "copy {name}: {done:?}");
+    }
+    for name in ["data", "link", "src/relative", "data/changes"] {
+        let done = ask(&disk, "list", json!({"uri": disk.uri(name)}));
+        assert!(is_refused(&done), "list {name}: {done:?}");
+        let new = disk.uri(&format!("{name}/new/file"));
+        let written = json!({"uri": new, "data": "", "encoding": "utf-8"});
+        let done = ask(&disk, "write", written);
+        assert!(is_refused(&done), "write {new}: {done:?}");
+        let done = ask(&disk, "mkdir", json!({"uri": new}));
+        assert!(is_refused(&done), "mkdir {new}: {done:?}");
+    }
+    assert_eq!(
+        fs::read_to_string(disk.path("data/token")).unwrap(),
+        "secret"
+    );
+    assert!(!disk.path("data/new").exists() && !disk.path("stolen").exists());
+}
+
+#[test]
+fn a_folder_with_files_of_the_host_in_it_is_neither_moved_nor_deleted() {
+    let mut disk = disk();
+    disk.roots[0].uri = uri_of(disk.inside.path().parent().unwrap()).unwrap();
+    let root = uri_of(disk.inside.path()).unwrap();
+    for uri in [root.clone(), disk.uri("data"), disk.uri("data/token")] {
+        let done = ask(&disk, "delete", json!({"uri": uri, "recursive": true}));
+        assert!(is_refused(&done), "{uri}: {done:?}");
+        let to = disk.uri("src/moved");
+        let done = ask(&disk, "move", json!({"source": uri, "destination": to}));
+        assert!(is_refused(&done), "{uri}: {done:?}");
+    }
+    // A copy leaves them out.
+    let copy = tempfile::tempdir_in(disk.inside.path().parent().unwrap()).unwrap();
+    let to = uri_of(&copy.path().join("copy")).unwrap();
+    ask(&disk, "copy", json!({"source": root, "destination": to})).unwrap();
+    assert!(copy.path().join("copy/src/file").exists());
+    assert!(!copy.path().join("copy/data").exists());
+}
+
+#[test]
+fn worktrees_in_the_data_directory_are_used() {
+    let disk = disk();
+    let file = disk.uri("data/changes/worktrees/1/file");
+    assert_eq!(disk.read(&file).unwrap(), "work");
+    let list = json!({"uri": disk.uri("data/changes/worktrees/1")});
+    ask(&disk, "list", list).unwrap();
+}
+
+#[test]
+fn files_of_the_host_are_not_found() {
+    let disk = disk();
+    let bounds = Bounds {
+        items: 100,
+        files: 10_000,
+        time: Duration::from_secs(20),
+    };
+    for name in ["", "link", "data"] {
+        let found = find_files(&[disk.uri(name)], &disk.protected, "token", bounds);
+        let found: Vec<_> = found.into_iter().map(|file| file.path).collect();
+        assert!(found.is_empty(), "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn files_of_the_host_are_not_watched() {
+    let disk = disk();
+    let begin = |name: &str| {
+        let state = json!({"root": disk.uri(name), "recursive": true});
+        let state: ResourceWatchState = wire::from_str(&state.to_string()).unwrap();
+        let (tell, told) = channel();
+        let tell = move |changes| drop(tell.send(changes));
+        Watch::begin(&disk.roots, &disk.protected, &state, tell).map(|watch| (watch, told))
+    };
+    for name in ["data", "data/token", "link", "src/relative"] {
+        let refused = begin(name);
+        let refused = matches!(refused, Err(Failure::NotGranted { .. }));
+        assert!(refused, "{name}");
+    }
+    let (_watch, told) = begin("").unwrap();
+    fs::write(disk.path("data/token"), "new").unwrap();
+    fs::write(disk.path("data/new"), "").unwrap();
+    fs::write(disk.path("last"), "").unwrap();
+    let last = disk.uri("last");
+    let mut seen: Vec<Uri> = Vec::new();
+    while !seen.contains(&last) {
+        let changes = told.recv_timeout(Duration::from_secs(20)).unwrap();
+        seen.extend(changes.into_iter().map(|change| change.uri));
+    }
+    assert_eq!(seen, [last]);
+}
+
+#[test]
+fn files_of_the_host_are_in_no_changeset() {
+    let disk = disk();
+    let kept = tempfile::tempdir().unwrap();
+    let changes = Changes::new(kept.path().to_owned()).protecting(disk.protected.clone());
+    let session = Uri::from("ahp-session:/1");
+    let folder = [disk.uri("")];
+    changes.mark(&session, &folder, &Mark::Start, None).unwrap();
+    fs::write(disk.path("data/token"), "new secret").unwrap();
+    fs::write(disk.path("data/new"), "").unwrap();
+    fs::write(disk.path("src/file"), "changed").unwrap();
+    let span = Span {
+        from: Moment::Marked(Mark::Start),
+        to: Moment::Now,
+    };
+    let compared = changes.compare(&session, &folder, &span).unwrap();
+    let files: Vec<_> = compared.files.iter().map(|file| file.id.as_str()).collect();
+    assert_eq!(files, [disk.uri("src/file").as_str()]);
+    let own = changes.mark(&session, &[disk.uri("data")], &Mark::Start, None);
+    assert!(own.is_err(), "{own:?}");
+}
+
+#[test]
+fn access_to_other_files_is_as_before() {
+    let disk = disk();
+    assert_eq!(disk.roots[0].access, Access::Write);
+    let written = json!({"uri": disk.uri("src/new"), "data": "1", "encoding": "utf-8"});
+    ask(&disk, "write", written).unwrap();
+    assert_eq!(disk.read(&disk.uri("src/new")).unwrap(), "1");
+    let moved = json!({"source": disk.uri("src/new"), "destination": disk.uri("moved")});
+    ask(&disk, "move", moved).unwrap();
+    // A link goes, and what it points to stays.
+    ask(&disk, "delete", json!({"uri": disk.uri("moved")})).unwrap();
+    assert!(!disk.path("moved").exists());
+}
