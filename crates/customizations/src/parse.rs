@@ -3,6 +3,7 @@
 //! Nothing here touches a disk, and nothing here fails: what is wrong is said
 //! in words, and the rest works.
 
+mod code_digest;
 mod components;
 mod hooks;
 mod manifest;
@@ -20,6 +21,7 @@ use agenthost_protocol::session::{
 };
 use agenthost_protocol::uri::Uri;
 
+pub(crate) use code_digest::VERSION as CODE_VERSION;
 pub use hooks::{Hook, HookEvent};
 pub use servers::{Declared, DeclaredWay};
 
@@ -224,7 +226,7 @@ pub fn parse(package: &Package, frame: &Frame) -> Parsed {
         Layout::Files(kind) => components::files(&mut found, kind),
     }
     let mut parsed = found.parsed;
-    parsed.code = servers::code_of(&parsed, package, frame.layout);
+    parsed.code = code_digest::digest(&parsed, package, frame.layout);
     parsed
 }
 

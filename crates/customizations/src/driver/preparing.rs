@@ -196,11 +196,9 @@ impl Task {
             let Detail::Hooks(hooks) = &effective.item.detail else {
                 continue;
             };
-            let container = view.containers.iter();
-            let container = container
-                .filter(|container| container.definition.id == effective.definition.id)
-                .find(|it| to_allow(&self.settings, &it.definition, &it.parsed).is_none());
-            if container.is_none() {
+            // The approval has to be that of this very container: a client
+            // chooses ids, so another one may have the same.
+            if to_allow(&self.settings, effective.definition, effective.parsed).is_some() {
                 continue;
             }
             let names = effective
