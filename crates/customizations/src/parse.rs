@@ -26,6 +26,7 @@ pub use hooks::{Hook, HookEvent};
 pub use servers::{Declared, DeclaredWay};
 
 use crate::declarations::Declarations;
+use crate::front_matter::ParseBudget;
 use crate::identity::{id_of, uri_inside};
 use crate::package::{Package, PackageFile};
 
@@ -219,6 +220,8 @@ pub fn parse(package: &Package, frame: &Frame) -> Parsed {
             ..Parsed::default()
         },
         names: BTreeMap::new(),
+        budget: ParseBudget::default(),
+        hooks_examined: 0,
     };
     match frame.layout {
         Layout::Plugin => manifest::plugin(&mut found),
@@ -237,6 +240,10 @@ struct Finding<'a> {
     parsed: Parsed,
     /// Who has a name: the first file that claims it.
     names: BTreeMap<(Kind, String), String>,
+    /// Work that is left for front matter.
+    budget: ParseBudget,
+    /// Hooks that were looked at, whether they can be run or not.
+    hooks_examined: usize,
 }
 
 impl Finding<'_> {
