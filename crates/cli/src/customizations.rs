@@ -1,8 +1,10 @@
 //! `agenthost customizations`: what makes agents behave as they should here.
 
 mod allow;
+mod describe;
 mod fetch;
 mod here;
+mod quoting;
 mod tree;
 
 use std::path::PathBuf;

@@ -4,7 +4,13 @@
 //! writes, and `description: Use it when: …` what people do. A line that is no
 //! YAML by itself is taken for plain text.
 
+mod budget;
+
+pub(crate) use budget::ParseBudget;
+
 use serde_json::{Map, Value};
+
+use budget::YamlError;
 
 /// Most bytes of front matter.
 const LONGEST: usize = 64 * 1024;
@@ -20,8 +26,8 @@ pub(crate) struct FrontMatter<'a> {
     pub(crate) problem: Option<String>,
 }
 
-/// Takes a file apart.
-pub(crate) fn split(text: &str) -> FrontMatter<'_> {
+/// Takes a file apart. The work is charged to the budget of its container.
+pub(crate) fn split<'a>(text: &'a str, budget: &mut ParseBudget) -> FrontMatter<'a> {
     let Some((top, body)) = top_of(text) else {
         let problem = opens(text).then(|| "its front matter does not end".to_owned());
         return FrontMatter {
@@ -30,17 +36,24 @@ pub(crate) fn split(text: &str) -> FrontMatter<'_> {
             problem,
         };
     };
-    match values(top) {
-        Ok(values) => FrontMatter {
-            values,
-            body,
-            problem: None,
-        },
-        Err(problem) => FrontMatter {
-            values: Map::new(),
-            body,
-            problem: Some(format!("its front matter can't be read: {problem}")),
-        },
+    let (values, problem) = match values(top, budget) {
+        Ok(values) => (values, None),
+        Err(YamlError::BudgetExhausted) => (
+            Map::new(),
+            Some(
+                "its front matter was not read: that of this container takes too much work to parse"
+                    .to_owned(),
+            ),
+        ),
+        Err(YamlError::TooLarge(problem) | YamlError::Invalid(problem)) => (
+            Map::new(),
+            Some(format!("its front matter can't be read: {problem}")),
+        ),
+    };
+    FrontMatter {
+        values,
+        body,
+        problem,
     }
 }
 
@@ -68,19 +81,24 @@ fn top_of(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-fn values(top: &str) -> Result<Map<String, Value>, String> {
+fn values(top: &str, budget: &mut ParseBudget) -> Result<Map<String, Value>, YamlError> {
     if top.len() > LONGEST {
-        return Err(format!("it is longer than {} KiB", LONGEST / 1024));
+        let problem = format!("it is longer than {} KiB", LONGEST / 1024);
+        return Err(YamlError::TooLarge(problem));
     }
-    let first = match yaml(top) {
-        Ok(values) => return Ok(values),
-        Err(problem) => problem,
+    let first = match yaml(top, budget) {
+        Err(YamlError::Invalid(problem)) => YamlError::Invalid(problem),
+        // Quotes would not make it smaller.
+        result => return result,
     };
-    yaml(&repaired(top)).map_err(|_| first)
+    match yaml(&repaired(top, budget), budget) {
+        Err(YamlError::Invalid(_)) => Err(first),
+        result => result,
+    }
 }
 
 /// Puts quotes around values that are no YAML by themselves.
-fn repaired(top: &str) -> String {
+fn repaired(top: &str, budget: &mut ParseBudget) -> String {
     let mut text = String::with_capacity(top.len() + 16);
     for line in top.lines() {
         let value = line.split_once(": ").filter(|(key, value)| {
@@ -89,7 +107,7 @@ fn repaired(top: &str) -> String {
                 .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
             let starts_block = value.starts_with(['|', '>']);
             let repairable = key_is_plain && !starts_block && !is_open(value.trim());
-            !key.is_empty() && repairable && yaml(line).is_err()
+            !key.is_empty() && repairable && yaml(line, budget).is_err()
         });
         match value {
             Some((key, value)) => {
@@ -115,22 +133,14 @@ fn is_open(value: &str) -> bool {
     })
 }
 
-/// The reader has bounds of its own for depth, size and what aliases come to.
-fn yaml(text: &str) -> Result<Map<String, Value>, String> {
-    // `description: y` is a text here, whatever YAML once made of it.
-    let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
-    match serde_saphyr::from_str_with_options(text, options) {
-        Ok(Value::Object(values)) => Ok(values),
-        Ok(Value::Null) => Ok(Map::new()),
-        Ok(_) => Err("it has no names with values".to_owned()),
-        Err(error) => Err(short(&error.to_string())),
+fn yaml(text: &str, budget: &mut ParseBudget) -> Result<Map<String, Value>, YamlError> {
+    match budget.parse(text)? {
+        Value::Object(values) => Ok(values),
+        Value::Null => Ok(Map::new()),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Err(YamlError::Invalid("it has no names with values".to_owned()))
+        }
     }
-}
-
-/// The beginning of what a reader complains about.
-fn short(problem: &str) -> String {
-    let line = problem.lines().next().unwrap_or_default();
-    line.chars().take(160).collect()
 }
 
 #[cfg(test)]
@@ -140,7 +150,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Expect) {
-        let found = split(text);
+        let found = split(text, &mut ParseBudget::default());
         let values = Value::Object(found.values);
         let mut told = format!("{values} | {:?}", found.body);
         if let Some(problem) = found.problem {
@@ -199,12 +209,15 @@ mod tests {
             ]],
         );
         let deep = format!("---\na: {}\n---\nb", "[".repeat(5_000));
-        assert!(split(&deep).problem.is_some());
+        assert!(split(&deep, &mut ParseBudget::default()).problem.is_some());
         for open in ["[a, b", "{a: 1", "\"a", "'a"] {
             let text = format!("---\nname: {open}\n---\nb");
-            assert!(split(&text).problem.is_some(), "{open}");
+            assert!(
+                split(&text, &mut ParseBudget::default()).problem.is_some(),
+                "{open}"
+            );
         }
         let deep = format!("---\na:\n{}\n---\nb", "- ".repeat(5_000));
-        assert!(split(&deep).problem.is_some());
+        assert!(split(&deep, &mut ParseBudget::default()).problem.is_some());
     }
 }

@@ -20,6 +20,7 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
+use tokio_util::sync::CancellationToken;
 
 use crate::matcher;
 use crate::parse::{Hook, HookEvent};
@@ -45,6 +46,8 @@ pub(crate) struct ReadyHook {
     pub(crate) environment: Vec<(String, String)>,
     /// Where it starts.
     pub(crate) directory: PathBuf,
+    /// Cancelled when it is turned off: it is stopped, or not run at all.
+    pub(crate) stop: CancellationToken,
 }
 
 /// What hooks are told.
@@ -180,7 +183,12 @@ pub(crate) async fn run(
         if !occasion.concerns(&hook.hook) {
             continue;
         }
-        let said = one(hook, occasion, around).await;
+        let said = tokio::select! {
+            biased;
+            // Its process group ends with the other future.
+            () = hook.stop.cancelled() => continue,
+            said = one(hook, occasion, around) => said,
+        };
         let outcome = said.outcome(occasion.event);
         if !outcome.context.is_empty() {
             if !all.context.is_empty() {

@@ -27,11 +27,6 @@ pub(crate) fn digest_of(parts: &[&str]) -> String {
     hex(digest(parts).get(..8).unwrap_or_default())
 }
 
-/// A digest of several texts that nobody finds others for.
-pub(crate) fn seal_of(parts: &[&str]) -> String {
-    hex(&digest(parts))
-}
-
 fn digest(parts: &[&str]) -> [u8; 32] {
     let mut all = Sha256::new();
     for part in parts {

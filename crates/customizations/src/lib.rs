@@ -35,4 +35,4 @@ mod watching;
 pub use driver::{Customizations, Events, SpecError, Untrusted};
 pub use look::{Allowed, CODE, Code, Looked, Runs, decide, look};
 pub use placeholders::NotSet;
-pub use sources::{ConfiguredPlugin, Settings, code_key, declared};
+pub use sources::{ConfiguredPlugin, Settings, code_key, declared, is_current_code_key};

@@ -44,6 +44,8 @@ pub(crate) const A_FOLDER: &str = "it is a folder, not a file";
 #[derive(Debug, Clone, Default)]
 pub struct Package {
     files: BTreeMap<String, PackageFile>,
+    /// Digests of the bytes of files, as they were before they became text.
+    digests: BTreeMap<String, [u8; 32]>,
     problems: Vec<String>,
     bytes: u64,
     full: bool,
@@ -109,10 +111,12 @@ impl Package {
             return;
         }
         self.bytes += size;
+        let digest = Sha256::digest(&bytes).into();
         let file = match may_mean_something(path) {
             true => text(bytes),
-            false => PackageFile::Other(Sha256::digest(&bytes).into()),
+            false => PackageFile::Other(digest),
         };
+        self.digests.insert(path.to_owned(), digest);
         self.files.insert(path.to_owned(), file);
     }
 
@@ -128,6 +132,7 @@ impl Package {
             )),
             false => PackageFile::Other(Sha256::digest(size.to_be_bytes()).into()),
         };
+        self.digests.remove(path);
         self.files.insert(path.to_owned(), file);
     }
 
@@ -135,6 +140,7 @@ impl Package {
     pub fn add_unreadable(&mut self, path: &str, why: impl Into<String>) {
         if self.room_for(0) == Room::Enough {
             let file = PackageFile::Unreadable(why.into());
+            self.digests.remove(path);
             self.files.insert(path.to_owned(), file);
         }
     }
@@ -183,20 +189,23 @@ impl Package {
         &self.problems
     }
 
-    /// A digest of everything in it that is no prose: scripts, programs and
-    /// what is declared about them.
+    /// A digest of the paths and bytes of all files except Markdown. Of a file
+    /// that was not read, such as one that is too large, only the path counts:
+    /// such a file of a client is not written to this disk either.
     pub fn code_digest(&self) -> [u8; 32] {
         let mut all = Sha256::new();
-        for (path, file) in &self.files {
+        for path in self.files.keys() {
             if path.ends_with(".md") || path.ends_with(".mdc") {
                 continue;
             }
+            all.update((path.len() as u64).to_be_bytes());
             all.update(path.as_bytes());
-            all.update([0]);
-            match file {
-                PackageFile::Text(text) => all.update(Sha256::digest(text.as_bytes())),
-                PackageFile::Other(digest) => all.update(digest),
-                PackageFile::Unreadable(_) => all.update([0; 32]),
+            match self.digests.get(path) {
+                Some(digest) => {
+                    all.update([1]);
+                    all.update(digest);
+                }
+                None => all.update([0]),
             }
         }
         all.finalize().into()

@@ -3,6 +3,7 @@
 //! Nothing here touches a disk, and nothing here fails: what is wrong is said
 //! in words, and the rest works.
 
+mod code_digest;
 mod components;
 mod hooks;
 mod manifest;
@@ -20,10 +21,12 @@ use agenthost_protocol::session::{
 };
 use agenthost_protocol::uri::Uri;
 
+pub(crate) use code_digest::VERSION as CODE_VERSION;
 pub use hooks::{Hook, HookEvent};
 pub use servers::{Declared, DeclaredWay};
 
 use crate::declarations::Declarations;
+use crate::front_matter::ParseBudget;
 use crate::identity::{id_of, uri_inside};
 use crate::package::{Package, PackageFile};
 
@@ -217,6 +220,8 @@ pub fn parse(package: &Package, frame: &Frame) -> Parsed {
             ..Parsed::default()
         },
         names: BTreeMap::new(),
+        budget: ParseBudget::default(),
+        hooks_examined: 0,
     };
     match frame.layout {
         Layout::Plugin => manifest::plugin(&mut found),
@@ -224,7 +229,7 @@ pub fn parse(package: &Package, frame: &Frame) -> Parsed {
         Layout::Files(kind) => components::files(&mut found, kind),
     }
     let mut parsed = found.parsed;
-    parsed.code = servers::code_of(&parsed, package, frame.layout);
+    parsed.code = code_digest::digest(&parsed, package, frame.layout);
     parsed
 }
 
@@ -235,6 +240,10 @@ struct Finding<'a> {
     parsed: Parsed,
     /// Who has a name: the first file that claims it.
     names: BTreeMap<(Kind, String), String>,
+    /// Work that is left for front matter.
+    budget: ParseBudget,
+    /// Hooks that were looked at, whether they can be run or not.
+    hooks_examined: usize,
 }
 
 impl Finding<'_> {

@@ -20,7 +20,7 @@ use crate::disk::{OnDisk, read_files, read_folder};
 use crate::fetch::PluginSource;
 use crate::identity::id_of;
 use crate::look::CODE;
-use crate::parse::{Declared, Frame, Kind, Layout, Parsed, parse};
+use crate::parse::{CODE_VERSION, Declared, Frame, Kind, Layout, Parsed, parse};
 use crate::placeholders::Names;
 
 /// What a person configured about customizations.
@@ -110,6 +110,13 @@ pub(crate) struct Reading {
 /// What has to be allowed: a container with code as it is now.
 pub fn code_key(container: &Uri, code: &str) -> String {
     format!("{container}#{code}")
+}
+
+/// Returns `false` for a key whose digest another version of the host made. Such
+/// a key never matches.
+pub fn is_current_code_key(key: &str) -> bool {
+    let code = key.rsplit_once('#').map_or("", |(_, code)| code);
+    code.starts_with(CODE_VERSION)
 }
 
 /// What agents of a kind are known to have before there is a session

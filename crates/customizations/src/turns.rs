@@ -46,6 +46,8 @@ pub(crate) struct View {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effective<'a> {
     pub(crate) definition: &'a Definition,
+    /// The container that it is in.
+    pub(crate) parsed: &'a Parsed,
     pub(crate) item: &'a Item,
 }
 
@@ -64,8 +66,13 @@ impl View {
             .filter(move |container| on(Some(&container.definition.id)))
             .flat_map(|container| {
                 let definition = container.definition.as_ref();
-                let items = container.parsed.items.iter();
-                items.map(move |item| Effective { definition, item })
+                let parsed = container.parsed.as_ref();
+                let items = parsed.items.iter();
+                items.map(move |item| Effective {
+                    definition,
+                    parsed,
+                    item,
+                })
             })
             .filter(move |effective| on(effective.item.child.id()))
     }

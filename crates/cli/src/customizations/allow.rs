@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agenthost_client::Client;
-use agenthost_customizations::parse::{DeclaredWay, HookEvent};
-use agenthost_customizations::{Allowed, CODE, Looked, Runs};
+use agenthost_customizations::{Allowed, CODE, Looked, is_current_code_key};
 use agenthost_protocol::session::{ChildCustomization, Customization};
 use agenthost_protocol::wire::{Json, Object};
 use agenthost_workspace::{GitError, RepositoryCode};
 use anyhow::{Context, bail};
 
+use super::describe::describe;
 use super::here::{Here, TRUSTED};
 use crate::host_settings::{self, texts};
 use crate::output;
@@ -125,6 +125,8 @@ async fn allow(client: &mut Client, mut here: Here, arguments: &Arguments) -> an
     if !arguments.yes {
         agree().await?;
     }
+    // Keys of an older digest never match, and would only use up the limit.
+    keys.retain(|key| is_current_code_key(key));
     keys.push(one.key.clone());
     set(client, keys).await?;
     output::note(&format!(
@@ -151,7 +153,7 @@ impl Coded {
             uri: base.uri.as_str().to_owned(),
             key: code.key.clone(),
             allowed: code.allowed,
-            runs: code.runs.iter().map(in_words).collect(),
+            runs: code.runs.iter().map(describe).collect(),
         })
     }
 
@@ -251,62 +253,17 @@ fn list(coded: &[Coded], keys: &[String]) -> anyhow::Result<()> {
     for key in keys {
         let named = coded.iter().find(|one| one.key == *key);
         let name = named.map_or(String::new(), |one| format!("  {}", one.name));
-        output::data(&output::plain(&format!("allowed  {key}{name}")))?;
+        let state = match is_current_code_key(key) {
+            true => "allowed",
+            false => "expired",
+        };
+        output::data(&output::plain(&format!("{state}  {key}{name}")))?;
         shown = true;
     }
     if !shown {
         output::note("no code waits to be allowed here, and none was");
     }
     Ok(())
-}
-
-/// What would be run, as the person who decides has to see it: all of it, with
-/// names in it as they were written.
-fn in_words(runs: &Runs) -> String {
-    let place = |directory: &Option<String>| match directory {
-        Some(directory) => format!(", in {directory}"),
-        None => String::new(),
-    };
-    match runs {
-        Runs::Hook { event, hook } => {
-            let never = match hook.event {
-                HookEvent::Elsewhere => " (never run by the host)",
-                HookEvent::SessionStart
-                | HookEvent::UserPromptSubmit
-                | HookEvent::Stop
-                | HookEvent::SessionEnd
-                | HookEvent::PreToolUse
-                | HookEvent::PostToolUse
-                | HookEvent::PostToolUseFailure => "",
-            };
-            let (with, place) = (pairs(&hook.environment, "="), place(&hook.directory));
-            format!("hook {event}{never}: {with}{}{place}", hook.command)
-        }
-        Runs::Server { declared, .. } => match &declared.way {
-            DeclaredWay::Program {
-                command,
-                arguments,
-                environment,
-                directory,
-            } => {
-                let words = std::iter::once(command).chain(arguments);
-                let words: Vec<_> = words.map(String::as_str).collect();
-                let (with, place) = (pairs(environment, "="), place(directory));
-                format!("server {}: {with}{}{place}", declared.name, words.join(" "))
-            }
-            DeclaredWay::Http { url, headers } => {
-                let headers = pairs(headers, ": ");
-                format!("server {}: {url}, and tells it {headers}", declared.name)
-            }
-        },
-    }
-}
-
-fn pairs(pairs: &[(String, String)], between: &str) -> String {
-    let pairs = pairs.iter();
-    pairs
-        .map(|(name, value)| format!("{name}{between}{value} "))
-        .collect()
 }
 
 async fn agree() -> anyhow::Result<()> {

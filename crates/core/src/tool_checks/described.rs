@@ -107,8 +107,8 @@ impl Host {
         }
     }
 
-    /// A server's tool has the name that other hosts give it, and the one that
-    /// agents know.
+    /// A server's tool has the name that other hosts give it, and the ones that
+    /// agents know: those get all tools from a server of the host.
     fn names_at_server(&self, session: &Uri, id: &CustomizationId, tool: &str) -> Vec<String> {
         let state = self.session(session);
         let found = state.and_then(|state| server(state, id));
@@ -117,7 +117,10 @@ impl Host {
         let mut tools = known.into_iter().flat_map(|known| &known.server_tools);
         let known = tools.find(|known| known.server == *id && known.own_name == tool);
         let mut names = vec![long_name(name, tool)];
-        names.extend(known.map(|known| known.name.clone()));
+        if let Some(known) = known {
+            names.push(known.name.clone());
+            names.push(format!("mcp__{OWN_SERVER}__{}", known.name));
+        }
         names
     }
 }

@@ -270,7 +270,7 @@ fn calls_at_the_gateway_wait_for_hooks() {
             customized s1 hooks before
                 tools: guarded by Hooks
             tools s1 calling 1 search {"q": 1}
-                customizations: check 1 ["mcp__My_server__search", "search"] with {"q":1}
+                customizations: check 1 ["mcp__My_server__search", "search", "mcp__agenthost__search"] with {"q":1}
             customized s1 checked 1
                 tools: pass 1 Ok(())
             tools s1 calling 2 look_at {"q": 2}
@@ -278,11 +278,11 @@ fn calls_at_the_gateway_wait_for_hooks() {
             customized s1 checked 2 not here
                 tools: pass 2 Err("not here")
             agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "k1", "invocationMessage": "?", "toolInput": "{\"q\":1}", "contributor": {"kind": "mcp", "customizationId": "m"}, "options": []}
-                customizations: check 3 ["mcp__My_server__search", "search"] with {"q":1}
+                customizations: check 3 ["mcp__My_server__search", "search", "mcp__agenthost__search"] with {"q":1}
             tools s1 calling 3 search {"q": 1}
                 tools: pass 3 Ok(())
             tools s1 calling 4 search {"q": 1}
-                customizations: check 4 ["mcp__My_server__search", "search"] with {"q":1}
+                customizations: check 4 ["mcp__My_server__search", "search", "mcp__agenthost__search"] with {"q":1}
             customized s1 hooks after
                 tools: guarded by Nobody
             tools s1 calling 5 search {"q": 1}

@@ -125,6 +125,7 @@ impl Task {
         if let Some(known) = self.sessions.get_mut(session) {
             known.packages = now;
         }
+        self.stop_hooks(session);
         for (key, _) in before {
             self.let_go(session, &key);
         }

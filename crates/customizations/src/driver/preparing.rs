@@ -1,5 +1,6 @@
 //! Turns that are about to begin, and hooks.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,11 +9,11 @@ use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 use tokio::time::Instant;
 
-use super::task::{Done as TaskDone, Session, Task};
+use super::task::{Done as TaskDone, HookKey, Session, Task};
 use crate::hooks::{Occasion, Outcome, ReadyHook, Surroundings, run};
-use crate::parse::Detail;
-use crate::sources::to_allow;
-use crate::turns::View;
+use crate::parse::{Detail, Hook};
+use crate::sources::{Settings, to_allow};
+use crate::turns::{Effective, View};
 
 /// How long a turn waits for what is still being read.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -133,7 +134,7 @@ impl Task {
         let Some(view) = self.view(&preparation.session) else {
             return;
         };
-        let hooks = self.ready_hooks(&view);
+        let hooks = self.ready_hooks(&preparation.session, &view);
         // Before it is told that the turn can begin.
         self.tell_tool_hooks(&preparation.session, &hooks);
         let directory = directory_of(&view);
@@ -170,7 +171,7 @@ impl Task {
         let Some(view) = self.view(session) else {
             return;
         };
-        let hooks = self.ready_hooks(&view);
+        let hooks = self.ready_hooks(session, &view);
         let occasion = occasion(session.as_str(), &directory_of(&view));
         let around = self.surroundings();
         self.work.spawn(async move {
@@ -188,21 +189,15 @@ impl Task {
     }
 
     /// Hooks that are on, of containers whose code may run.
-    pub(super) fn ready_hooks(&self, view: &View) -> Vec<ReadyHook> {
+    pub(super) fn ready_hooks(&mut self, session: &Uri, view: &View) -> Vec<ReadyHook> {
         let workspace = view.directories.first().map(PathBuf::as_path);
         let directory = directory_of(view);
         let mut ready = Vec::new();
-        for effective in view.effective() {
-            let Detail::Hooks(hooks) = &effective.item.detail else {
-                continue;
-            };
-            let container = view.containers.iter();
-            let container = container
-                .filter(|container| container.definition.id == effective.definition.id)
-                .find(|it| to_allow(&self.settings, &it.definition, &it.parsed).is_none());
-            if container.is_none() {
-                continue;
-            }
+        let Some(known) = self.sessions.get_mut(session) else {
+            return ready;
+        };
+        for (key, effective, hooks) in runnable(&self.settings, view) {
+            let stop = known.hook_stops.entry(key).or_default();
             let names = effective
                 .definition
                 .names(&self.settings, &self.data, workspace);
@@ -214,11 +209,51 @@ impl Task {
                     hook: hook.clone(),
                     environment,
                     directory: own.map_or(directory.clone(), |own| directory.join(own)),
+                    stop: stop.clone(),
                 });
             }
         }
         ready
     }
+
+    /// Stops hooks of a session that run and must not any more: they were
+    /// turned off, their approval was taken back, or their plugin is gone.
+    pub(super) fn stop_hooks(&mut self, session: &Uri) {
+        let Some(view) = self.view(session) else {
+            return;
+        };
+        let runnable = runnable(&self.settings, &view);
+        let keys: BTreeSet<HookKey> = runnable.into_iter().map(|(key, ..)| key).collect();
+        if let Some(known) = self.sessions.get_mut(session) {
+            known.hook_stops.retain(|key, stop| {
+                let stays = keys.contains(key);
+                if !stays {
+                    stop.cancel();
+                }
+                stays
+            });
+        }
+    }
+}
+
+/// Items with hooks that may run: they are on, and the code of their container
+/// is allowed.
+fn runnable<'a>(settings: &Settings, view: &'a View) -> Vec<(HookKey, Effective<'a>, &'a [Hook])> {
+    let mut all = Vec::new();
+    for effective in view.effective() {
+        let Detail::Hooks(hooks) = &effective.item.detail else {
+            continue;
+        };
+        // The approval has to be that of this very container: a client chooses
+        // ids, so another one may have the same.
+        if to_allow(settings, effective.definition, effective.parsed).is_some() {
+            continue;
+        }
+        let container = effective.definition.id.clone();
+        let key = (container, effective.item.child.id().cloned());
+        all.push((key, effective, hooks.as_slice()));
+    }
+    all
 }
 
 /// Adds what hooks have to say, now and since the last turn; one of them may

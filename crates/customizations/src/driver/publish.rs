@@ -42,6 +42,7 @@ impl Task {
         self.reshow_packages();
         let sessions: Vec<Uri> = self.sessions.keys().cloned().collect();
         for session in sessions {
+            self.stop_hooks(&session);
             self.publish(&session);
         }
     }
@@ -157,7 +158,7 @@ impl Task {
             let Some(view) = self.view(&session) else {
                 continue;
             };
-            let hooks = self.ready_hooks(&view);
+            let hooks = self.ready_hooks(&session, &view);
             self.tell_tool_hooks(&session, &hooks);
             let commands = view.commands();
             if let Some(known) = self.sessions.get_mut(&session)

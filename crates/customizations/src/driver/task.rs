@@ -60,6 +60,9 @@ pub(super) struct Task {
 /// Which package of which client.
 pub(super) type PackageKey = (ClientId, Uri);
 
+/// Tells the hooks of one item from others: the container, and the item in it.
+pub(super) type HookKey = (CustomizationId, Option<CustomizationId>);
+
 /// A session that somebody wants to know about.
 #[derive(Default)]
 pub(super) struct Session {
@@ -84,6 +87,8 @@ pub(super) struct Session {
     pub(super) begun: bool,
     /// What its hooks have to do with tools.
     pub(super) tools: ToolHooks,
+    /// Stops the hooks of an item when it is turned off.
+    pub(super) hook_stops: BTreeMap<HookKey, CancellationToken>,
 }
 
 /// What came of work that was done beside the task.
@@ -210,6 +215,7 @@ impl Task {
             CustomizationErrand::Disabled { session, ids } => {
                 let known = self.sessions.entry(session.clone()).or_default();
                 known.disabled = ids;
+                self.stop_hooks(&session);
                 self.publish(&session);
             }
             CustomizationErrand::Trust { keys } => {

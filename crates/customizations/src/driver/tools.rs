@@ -192,10 +192,10 @@ impl Task {
     }
 
     /// The hooks that are about the use of a tool, if there are any.
-    fn hooks_for(&self, tool: &ToolUse) -> Option<(Vec<ReadyHook>, Occasion)> {
+    fn hooks_for(&mut self, tool: &ToolUse) -> Option<(Vec<ReadyHook>, Occasion)> {
         let view: View = self.view(&tool.session)?;
         let occasion = Occasion::tool(tool, &directory_of(&view));
-        let mut hooks = self.ready_hooks(&view);
+        let mut hooks = self.ready_hooks(&tool.session, &view);
         hooks.retain(|ready| occasion.concerns(&ready.hook));
         (!hooks.is_empty()).then_some((hooks, occasion))
     }

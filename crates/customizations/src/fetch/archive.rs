@@ -1,13 +1,34 @@
 //! Archives, unpacked with care.
+//!
+//! An archive is untrusted input of up to 64 MiB. The number of its entries,
+//! the length of its names and the bytes that it unpacks to are limited before
+//! a parser sees them, so that memory and work are bounded by these limits.
 
+mod bounded;
+mod tarball;
+#[cfg(test)]
+mod tests;
+mod zipped;
+
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use flate2::read::GzDecoder;
-
 use super::{FetchError, LARGEST_ARCHIVE, file};
 use crate::package::{DEEPEST, LARGEST_PACKAGE, MOST_FILES};
+
+/// Most entries of an archive: files, folders, and headers of their own.
+const MAX_ENTRIES: usize = 10_000;
+
+/// Most bytes of a path in an archive.
+const MAX_NAME_BYTES: usize = 4_096;
+
+/// Most bytes of one part of a path, as file systems have it.
+const MAX_COMPONENT_BYTES: usize = 255;
+
+/// Characters of a name that error messages show.
+const SHOWN_NAME_CHARS: usize = 80;
 
 /// Unpacks an archive into a folder that is not there yet. If all of it is in
 /// one folder, that is left out.
@@ -23,8 +44,8 @@ pub(super) fn unpack(archive: &Path, into: &Path) -> Result<(), FetchError> {
         .seek(SeekFrom::Start(0))
         .map_err(file("read", archive))?;
     let entries = match is_zip {
-        true => zip(source)?,
-        false => tar(source)?,
+        true => zipped::read(source, size)?,
+        false => tarball::read(source)?,
     };
     if entries.is_empty() {
         return Err(broken("there is no file in it"));
@@ -42,60 +63,27 @@ pub(super) fn unpack(archive: &Path, into: &Path) -> Result<(), FetchError> {
 
 type Entries = Vec<(PathBuf, Vec<u8>)>;
 
-fn zip(source: File) -> Result<Entries, FetchError> {
-    let unreadable = |_| broken("it is not a zip file that can be read");
-    let mut archive = zip::ZipArchive::new(source).map_err(unreadable)?;
-    let mut gathered = Gathered::default();
-    for number in 0..archive.len() {
-        let mut entry = archive.by_index(number).map_err(unreadable)?;
-        if entry.is_dir() {
-            continue;
-        }
-        if entry.is_symlink() {
-            return Err(broken("it has a link in it"));
-        }
-        let name = entry.name().map_err(unreadable)?.into_owned();
-        gathered.add(&name, &mut entry)?;
-    }
-    Ok(gathered.entries)
-}
-
-fn tar(source: File) -> Result<Entries, FetchError> {
-    let unreadable = |_| broken("it is neither a zip file nor a tar file with gzip");
-    let mut archive = tar::Archive::new(GzDecoder::new(source));
-    let mut gathered = Gathered::default();
-    for entry in archive.entries().map_err(unreadable)? {
-        let mut entry = entry.map_err(unreadable)?;
-        let kind = entry.header().entry_type();
-        if kind.is_dir() || kind.is_pax_global_extensions() || kind.is_pax_local_extensions() {
-            continue;
-        }
-        if !kind.is_file() {
-            return Err(broken("it has a link, or something that is no file, in it"));
-        }
-        let path = entry.path().map_err(unreadable)?;
-        let name = path.to_string_lossy().into_owned();
-        gathered.add(&name, &mut entry)?;
-    }
-    Ok(gathered.entries)
-}
-
 /// What was unpacked so far; in memory, so that nothing is written of an
 /// archive that is not fine.
 #[derive(Default)]
 struct Gathered {
     entries: Entries,
+    paths: BTreeSet<PathBuf>,
     bytes: u64,
 }
 
 impl Gathered {
     fn add(&mut self, name: &str, content: &mut impl Read) -> Result<(), FetchError> {
-        let path = safe(name).ok_or_else(|| {
-            let name: String = name.chars().take(80).collect();
-            broken(&format!("`{name}` leads out of it"))
+        let path = checked_path(name).map_err(|problem| {
+            let name = name.chars().take(SHOWN_NAME_CHARS);
+            let name: String = name.flat_map(char::escape_debug).collect();
+            broken(&format!("`{name}` {problem}"))
         })?;
         if self.entries.len() >= MOST_FILES {
             return Err(broken(&format!("it has more than {MOST_FILES} files")));
+        }
+        if !self.paths.insert(path.clone()) {
+            return Err(broken("it has two files of the same name"));
         }
         let left = LARGEST_PACKAGE.saturating_sub(self.bytes);
         let mut bytes = Vec::new();
@@ -112,22 +100,30 @@ impl Gathered {
     }
 }
 
-/// A path that stays inside of where it is unpacked.
-fn safe(name: &str) -> Option<PathBuf> {
+/// The path of an entry, if it stays inside of the folder that it is unpacked
+/// into; otherwise the problem with it.
+fn checked_path(name: &str) -> Result<PathBuf, &'static str> {
+    if name.len() > MAX_NAME_BYTES {
+        return Err("is too long");
+    }
     if name.starts_with('/') || name.contains(['\\', '\0']) {
-        return None;
+        return Err("leads out of it");
     }
     let mut path = PathBuf::new();
     for part in name.split('/') {
         match part {
             "" | "." => {}
-            ".." => return None,
+            ".." => return Err("leads out of it"),
+            _ if part.len() > MAX_COMPONENT_BYTES => return Err("is too long"),
             _ => path.push(part),
         }
     }
     // The folder that all is in may be left out.
-    let depth = path.iter().count();
-    (depth > 0 && depth <= DEEPEST + 1).then_some(path)
+    match path.iter().count() {
+        0 => Err("is no name of a file"),
+        depth if depth > DEEPEST + 1 => Err("is too deep inside of folders"),
+        _ => Ok(path),
+    }
 }
 
 fn common_top(entries: &Entries) -> Option<PathBuf> {

@@ -17,6 +17,10 @@ const LONGEST: Duration = Duration::from_secs(600);
 /// Most hooks of a container.
 const MOST: usize = 100;
 
+/// Most hooks of a container that are looked at. A matcher is compiled to see
+/// whether it can be used, which is work also for hooks that are not kept.
+const MAX_EXAMINED: usize = 2 * MOST;
+
 /// When a hook is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HookEvent {
@@ -183,6 +187,12 @@ fn hook_of(
     matcher: Option<&str>,
     value: &Value,
 ) -> Option<Hook> {
+    found.hooks_examined += 1;
+    if found.hooks_examined > MAX_EXAMINED {
+        let problem = format!("a hook is not run: there are more than {MAX_EXAMINED}");
+        found.problem(path, problem);
+        return None;
+    }
     let text = |key: &str| {
         let text = value.get(key).and_then(Value::as_str)?;
         (!text.trim().is_empty()).then(|| text.to_owned())

@@ -38,7 +38,7 @@ pub(super) struct Markdown {
 
 /// Reads a file; what is wrong with it is noted.
 pub(super) fn read(found: &mut Finding<'_>, path: &str, text: &str) -> Markdown {
-    let top = front_matter::split(text);
+    let top = front_matter::split(text, &mut found.budget);
     if let Some(problem) = &top.problem {
         found.problem(path, problem);
     }

@@ -3,11 +3,9 @@
 use agenthost_protocol::session::{ChildCustomization, McpServerCustomization, McpServerState};
 use serde_json::Value;
 
-use super::{Detail, Finding, Item, Kind, LONGEST_NAME, Layout, Parsed, Place};
+use super::{Detail, Finding, Item, Kind, LONGEST_NAME, Place};
 use crate::declarations::Declarations;
-use crate::identity::seal_of;
 use crate::mcp::web_address;
-use crate::package::{Package, hex};
 
 /// Most servers of a container.
 const MOST: usize = 100;
@@ -68,68 +66,6 @@ impl Declared {
             way,
         }))
     }
-
-    /// All of it, to tell whether it has changed.
-    fn digest(&self) -> String {
-        let mut parts = vec![self.name.as_str()];
-        match &self.way {
-            DeclaredWay::Program {
-                command,
-                arguments,
-                environment,
-                directory,
-            } => {
-                parts.extend(["program", command]);
-                parts.extend(directory.as_deref());
-                parts.extend(arguments.iter().map(String::as_str));
-                parts.push("with");
-                for (name, value) in environment {
-                    parts.extend([name.as_str(), value.as_str()]);
-                }
-            }
-            DeclaredWay::Http { url, headers } => {
-                parts.extend(["http", url]);
-                for (name, value) in headers {
-                    parts.extend([name.as_str(), value.as_str()]);
-                }
-            }
-        }
-        seal_of(&parts)
-    }
-}
-
-/// A digest of the code of a container; none if it has none.
-pub(super) fn code_of(parsed: &Parsed, package: &Package, layout: Layout) -> Option<String> {
-    let mut parts = Vec::new();
-    for item in &parsed.items {
-        match &item.detail {
-            Detail::Hooks(hooks) => {
-                for hook in hooks {
-                    let mut all = vec![item.name.as_str(), hook.command.as_str()];
-                    // What it is run for is part of what was looked at.
-                    all.push(hook.matcher.as_deref().unwrap_or_default());
-                    all.extend(hook.directory.as_deref());
-                    for (name, value) in &hook.environment {
-                        all.extend([name.as_str(), value.as_str()]);
-                    }
-                    parts.push(seal_of(&all));
-                }
-            }
-            // An address is talked to, and what it says is what agents are told.
-            Detail::Server(server) => parts.push(server.digest()),
-            Detail::Agent(_) | Detail::Skill(_) | Detail::Prompt(_) | Detail::Rule(_) => {}
-        }
-    }
-    if parts.is_empty() {
-        return None;
-    }
-    // Scripts of a package are its code, too. Those of a workspace are not
-    // known: who allows them allows the workspace.
-    if layout == Layout::Plugin {
-        parts.push(hex(&package.code_digest()));
-    }
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    Some(seal_of(&parts))
 }
 
 /// Reads a file with servers, if it is there.
@@ -165,16 +101,23 @@ pub(super) fn declared(
         if bare && (name.starts_with('$') || !value.is_object()) {
             continue;
         }
-        names.push(name);
-        let range = declarations.range(&names);
-        names.pop();
-        let place = Place {
-            path,
-            inline: name,
-            range,
-        };
         match way_of(value) {
-            Ok(Some(way)) => add(found, place, way),
+            Ok(Some(way)) => {
+                let Some(claimed) = claim(found, path, name) else {
+                    continue;
+                };
+                // To find the range takes time in proportion to the file, so
+                // it is done for servers that are kept.
+                names.push(name);
+                let range = declarations.range(&names);
+                names.pop();
+                let place = Place {
+                    path,
+                    inline: name,
+                    range,
+                };
+                add(found, place, claimed, way);
+            }
             // It is there and switched off.
             Ok(None) => {}
             Err(problem) => {
@@ -185,20 +128,22 @@ pub(super) fn declared(
     }
 }
 
-fn add(found: &mut Finding<'_>, place: Place<'_>, way: DeclaredWay) {
-    let name = super::cut(place.inline, LONGEST_NAME);
+/// The name of a server, if it may have it.
+fn claim(found: &mut Finding<'_>, path: &str, name: &str) -> Option<String> {
+    let name = super::cut(name, LONGEST_NAME);
     if name.is_empty() {
-        found.problem(place.path, "a server has no name");
-        return;
+        found.problem(path, "a server has no name");
+        return None;
     }
     let servers = found.names.keys().filter(|(kind, _)| *kind == Kind::Server);
     if servers.count() >= MOST {
-        found.problem(place.path, format!("there are more than {MOST} servers"));
-        return;
+        found.problem(path, format!("there are more than {MOST} servers"));
+        return None;
     }
-    if !found.claims(Kind::Server, &name, place.path) {
-        return;
-    }
+    found.claims(Kind::Server, &name, path).then_some(name)
+}
+
+fn add(found: &mut Finding<'_>, place: Place<'_>, name: String, way: DeclaredWay) {
     let server = McpServerCustomization {
         base: found.base(Kind::Server, place, &name),
         enablement: None,

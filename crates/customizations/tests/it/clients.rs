@@ -276,6 +276,58 @@ async fn two_clients_with_one_id_are_told_apart_and_hooks_of_clients_wait() {
     assert_eq!(host.prepare(turn(1, "hello")).await.unwrap().context, None);
 }
 
+/// A client chooses the ids of its plugins. One that is allowed must not lend
+/// its approval to another one that gets the same id.
+#[tokio::test]
+async fn hooks_of_a_plugin_wait_even_if_an_allowed_one_has_the_same_id() {
+    const OTHER: &str = "virtual://client/other";
+    let mut host = Host::follow(workspace(), Settings::default()).await;
+    host.settled().await;
+    let allowed = r#"{"hooks": {"UserPromptSubmit": [{"command": "echo allowed"}]}}"#;
+    let waiting = r#"{"hooks": {"UserPromptSubmit": [{"command": "echo waiting"}]}}"#;
+    let mut client = Client::new(&[("hooks.json", allowed)]);
+    client.files.insert(format!("{OTHER}/hooks.json"), waiting);
+    let all_read = |count: usize| {
+        move |host: &Host| {
+            let all = host.known.iter().map(render::container);
+            all.filter(|one| one.starts_with("Brought") && one.contains("[UserPromptSubmit]"))
+                .count()
+                == count
+        }
+    };
+    // The id that the host gives to a plugin whose own id is taken.
+    let two = vec![
+        ("c1", plugin("p", ROOT, Some("1"))),
+        ("c1", plugin("p", OTHER, Some("1"))),
+    ];
+    bring(&host, two).await;
+    serve(&mut host, &mut client, all_read(2)).await;
+    let brought = |host: &Host, uri: &str| {
+        let known = host.known.iter();
+        let mut known = known.filter(|one| one.base().is_some_and(|base| base.uri.as_str() == uri));
+        known.next().unwrap().id().unwrap().clone()
+    };
+    let given = brought(&host, OTHER);
+    bring(&host, Vec::new()).await;
+    serve(&mut host, &mut client, all_read(0)).await;
+
+    let same = vec![
+        ("c1", plugin(given.as_str(), ROOT, Some("1"))),
+        ("c1", plugin(given.as_str(), OTHER, Some("1"))),
+    ];
+    bring(&host, same).await;
+    let untrusted = |host: &Host| host.customizations.untrusted().len() == 2;
+    serve(&mut host, &mut client, untrusted).await;
+    let untrusted = host.customizations.untrusted();
+    let key = untrusted.iter().find(|one| one.uri.as_str() == ROOT);
+    let keys = [key.unwrap().key.clone()].into();
+    host.customizations
+        .errand(CustomizationErrand::Trust { keys })
+        .await;
+    let context = host.prepare(turn(1, "hello")).await.unwrap().context;
+    assert_eq!(context.as_deref(), Some("allowed"));
+}
+
 #[tokio::test]
 async fn too_many_folders_are_said_once() {
     let mut host = Host::follow(workspace(), Settings::default()).await;

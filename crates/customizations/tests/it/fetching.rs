@@ -1,6 +1,6 @@
 //! Packages from repositories and archives.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Command;
 
@@ -57,6 +57,40 @@ fn an_archive_is_unpacked_and_replaced_at_once() {
     assert!(!there.join("skills/a.md").exists());
     let left = there.parent().unwrap().read_dir().unwrap().count();
     assert_eq!(left, 1, "nothing else is left");
+}
+
+/// 64 MiB of zeros compress to 64 KiB. The tar reader would gather them all for
+/// the name of one file.
+#[test]
+fn an_archive_with_an_endless_name_is_refused_and_changes_nothing() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("x.tar.gz");
+    let data = folder.path().join("data");
+    tar(&path, &[("plugin.json", "{}"), ("skills/a.md", "A.")]);
+    let there = fetch(&archive(&path), &data).unwrap();
+    for (kind, expected) in [
+        (
+            tar::EntryType::GNULongName,
+            "unpack the archive: a name in it is longer than 4096 bytes",
+        ),
+        (
+            tar::EntryType::XHeader,
+            "unpack the archive: a pax header in it is longer than 65536 bytes",
+        ),
+    ] {
+        let file = GzEncoder::new(std::fs::File::create(&path).unwrap(), Compression::fast());
+        let mut hostile = tar::Builder::new(file);
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_size(64 * 1024 * 1024);
+        header.set_cksum();
+        let zeros = std::io::repeat(0).take(64 * 1024 * 1024);
+        hostile.append(&header, zeros).unwrap();
+        hostile.into_inner().unwrap().finish().unwrap();
+        let error = fetch(&archive(&path), &data).unwrap_err().to_string();
+        assert_eq!(error, expected);
+        assert!(there.join("skills/a.md").exists());
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Hooks that run, refuse, take too long, and do not run.
 
-use agenthost_core::customizing::CustomizationErrand;
+use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent};
 use agenthost_customizations::fetch::PluginSource;
 use agenthost_customizations::{ConfiguredPlugin, Settings};
 use agenthost_protocol::ids::TurnId;
@@ -163,4 +163,38 @@ async fn hooks_of_a_workspace_run_only_when_somebody_allowed_them() {
     let id = host.id("Hooks");
     host.disable(&[&id]).await;
     assert_eq!(host.prepare(turn(3, "hello")).await.unwrap().context, None);
+}
+
+#[tokio::test]
+async fn a_hook_that_runs_is_stopped_when_its_plugin_is_turned_off() {
+    // Nothing but being turned off ends these in time.
+    let mut host = with_hooks(json!({
+        "UserPromptSubmit": [
+            { "command": "echo $$ > began; sleep 600", "timeout": 600 },
+            { "command": "echo next > next" },
+        ],
+    }))
+    .await;
+    host.settled().await;
+    let errand = CustomizationErrand::Prepare(Box::new(turn(1, "hello")));
+    host.customizations.errand(errand).await;
+    appears(&host.work().join("began")).await;
+    let id = host.id("plugin");
+    host.disable(&[&id]).await;
+    loop {
+        if let CustomizationEvent::Prepared { outcome, .. } = host.next().await {
+            assert_eq!(outcome.unwrap().context, None);
+            break;
+        }
+    }
+    assert!(
+        !host.work().join("next").exists(),
+        "nor does the next begin"
+    );
+    // It runs again when it is on again.
+    host.disable(&[]).await;
+    std::fs::remove_file(host.work().join("began")).unwrap();
+    let errand = CustomizationErrand::Prepare(Box::new(turn(2, "hello")));
+    host.customizations.errand(errand).await;
+    appears(&host.work().join("began")).await;
 }

@@ -20,4 +20,5 @@ mod parsing;
 mod render;
 mod strange;
 mod tool_hooks;
+mod trust;
 mod turns;

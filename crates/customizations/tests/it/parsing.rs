@@ -362,3 +362,37 @@ fn what_has_code_says_so() {
     // What an address says is what agents are told.
     assert!(server(r#"{"url": "https://x"}"#));
 }
+
+/// A rule whose aliases stand for a million values.
+fn alias_bomb() -> String {
+    let mut text = "---\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..6 {
+        let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
+        text.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
+    }
+    text + "---\nA rule.\n"
+}
+
+#[test]
+fn a_container_of_alias_bombs_is_degraded_and_says_why() {
+    let bomb = alias_bomb();
+    let names: Vec<String> = (0..500).map(|number| format!("{number:03}.md")).collect();
+    let files: Vec<(&str, &str)> = names
+        .iter()
+        .map(|name| (name.as_str(), bomb.as_str()))
+        .collect();
+    let parsed = of(Layout::Folder(Kind::Rule), &files);
+    assert_eq!(parsed.items.len(), 500, "the rules are there");
+    let first = parsed.problems.first().unwrap();
+    assert_eq!(
+        first,
+        "`000.md`: its front matter can't be read: its aliases stand for too many values"
+    );
+    let last = parsed.problems.last().unwrap();
+    assert!(
+        last.ends_with(
+            "its front matter was not read: that of this container takes too much work to parse"
+        ),
+        "{last}"
+    );
+}

@@ -1,0 +1,84 @@
+//! Untrusted text, quoted so that a person sees exactly one reading of it.
+
+/// Quotes a word as a shell would need it. A word of plain characters stands for
+/// itself; any other is in single quotes, and one with characters that can't be
+/// seen is in `$'…'` with these escaped. `=` and `,` are never plain, so that
+/// text around words can use them.
+pub(super) fn quoted(word: &str) -> String {
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    if word.chars().all(is_visible) {
+        return format!("'{}'", word.replace('\'', r"'\''"));
+    }
+    let mut text = "$'".to_owned();
+    for character in word.chars() {
+        match character {
+            '\n' => text.push_str("\\n"),
+            '\t' => text.push_str("\\t"),
+            '\r' => text.push_str("\\r"),
+            '\'' | '\\' => text.extend(['\\', character]),
+            _ if is_visible(character) => text.push(character),
+            _ => match u32::from(character) {
+                code @ ..=0xff => text.push_str(&format!("\\x{code:02x}")),
+                code @ ..=0xffff => text.push_str(&format!("\\u{code:04x}")),
+                code => text.push_str(&format!("\\U{code:08x}")),
+            },
+        }
+    }
+    text.push('\'');
+    text
+}
+
+/// Whether a character needs no quotes.
+fn is_plain(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "_-./:@%+".contains(character)
+}
+
+/// Whether a character shows as itself. Letters and digits of all scripts do,
+/// except for a few that are drawn as nothing. Others outside of ASCII are
+/// escaped: they include spaces that do not look like one, and those that turn
+/// the direction of text around.
+fn is_visible(character: char) -> bool {
+    const BLANK_LETTERS: &[char] = &['\u{115f}', '\u{1160}', '\u{3164}', '\u{ffa0}'];
+    character == ' '
+        || character.is_ascii_graphic()
+        || (!character.is_ascii()
+            && character.is_alphanumeric()
+            && !BLANK_LETTERS.contains(&character))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_have_one_reading() {
+        for (word, expected) in [
+            ("one", "one"),
+            ("./scripts/x.sh", "./scripts/x.sh"),
+            ("", "''"),
+            ("with space", "'with space'"),
+            ("it's", r"'it'\''s'"),
+            ("--require=./evil.js", "'--require=./evil.js'"),
+            ("a,b", "'a,b'"),
+            ("${TOKEN}", "'${TOKEN}'"),
+            ("größe", "'größe'"),
+            ("a\nb", r"$'a\nb'"),
+            ("a\u{1b}[2Jb'\\", r"$'a\x1b[2Jb\'\\'"),
+            ("\u{202e}gpj.exe", r"$'\u202egpj.exe'"),
+            ("a\u{a0}b", r"$'a\xa0b'"),
+            ("a\u{3164}b", r"$'a\u3164b'"),
+            ("\u{e0041}", r"$'\U000e0041'"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+
+    #[test]
+    fn an_escape_is_told_from_what_looks_like_one() {
+        let words = ["\n", "\\n", "'\\n'", "$'\\n'", "\u{202e}", "\\u202e"];
+        let quoted: std::collections::BTreeSet<_> = words.iter().map(|word| quoted(word)).collect();
+        assert_eq!(quoted.len(), words.len());
+    }
+}

@@ -1,0 +1,128 @@
+//! Entries of a gzip-compressed tar archive.
+//!
+//! The tar reader would gather long names and pax headers in memory, however
+//! long they are. So it runs in raw mode, and these are read here with a limit.
+
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use tar::{EntryType, PaxExtensions};
+
+use super::bounded::{BoundedReader, ByteBudget};
+use super::{Entries, Gathered, MAX_ENTRIES, MAX_NAME_BYTES, broken};
+use crate::fetch::FetchError;
+use crate::package::LARGEST_PACKAGE;
+
+/// Most bytes of a decompressed archive: its files, and for each entry a header
+/// and padding of a block each.
+pub(super) const MAX_STREAM_BYTES: u64 = LARGEST_PACKAGE + MAX_ENTRIES as u64 * 2 * 512;
+
+/// Most bytes of a pax header. It holds a path, times and a few attributes.
+const MAX_PAX_BYTES: u64 = 64 * 1024;
+
+/// Reads all files of an archive.
+pub(super) fn read(source: impl Read) -> Result<Entries, FetchError> {
+    let budget = ByteBudget::new(MAX_STREAM_BYTES);
+    let stream = BoundedReader::new(GzDecoder::new(source), budget.clone());
+    read_stream(stream).map_err(|error| match budget.is_exceeded() {
+        true => broken("what is in it is too large"),
+        false => error,
+    })
+}
+
+/// Reads all files of a decompressed archive.
+pub(super) fn read_stream(stream: impl Read) -> Result<Entries, FetchError> {
+    let unreadable = |_| broken("it is neither a zip file nor a tar file with gzip");
+    let mut archive = tar::Archive::new(stream);
+    let mut gathered = Gathered::default();
+    let mut name = EntryName::default();
+    let entries = archive.entries().map_err(unreadable)?.raw(true);
+    for (number, entry) in entries.enumerate() {
+        if number >= MAX_ENTRIES {
+            return Err(broken(&format!("it has more than {MAX_ENTRIES} entries")));
+        }
+        let mut entry = entry.map_err(unreadable)?;
+        match entry.header().entry_type() {
+            EntryType::GNULongName => {
+                name.long = Some(bounded(&mut entry, MAX_NAME_BYTES as u64, "a name")?);
+            }
+            EntryType::XHeader => {
+                let size = MAX_PAX_BYTES;
+                let pax = bounded(&mut entry, size, "a pax header")?;
+                name.read_pax(&pax)?;
+            }
+            EntryType::XGlobalHeader => {}
+            EntryType::Directory => name = EntryName::default(),
+            EntryType::Regular => {
+                let size = entry.header().entry_size().map_err(unreadable)?;
+                if name.size.is_some_and(|declared| declared != size) {
+                    return Err(broken("it has two sizes for a file"));
+                }
+                let header = entry.header().path_bytes().into_owned();
+                let name = std::mem::take(&mut name).or(header);
+                gathered.add(&String::from_utf8_lossy(&name), &mut entry)?;
+            }
+            _ => return Err(broken("it has a link, or something that is no file, in it")),
+        }
+    }
+    Ok(gathered.entries)
+}
+
+/// What entries before a file say about it.
+#[derive(Default)]
+struct EntryName {
+    /// The name of a GNU entry.
+    long: Option<Vec<u8>>,
+    /// The path of a pax header.
+    pax: Option<Vec<u8>>,
+    /// The size of a pax header.
+    size: Option<u64>,
+}
+
+impl EntryName {
+    fn read_pax(&mut self, header: &[u8]) -> Result<(), FetchError> {
+        let damaged = || broken("it has a pax header that can't be read");
+        for extension in PaxExtensions::new(header) {
+            let extension = extension.map_err(|_| damaged())?;
+            match extension.key_bytes() {
+                b"path" => self.pax = Some(extension.value_bytes().to_vec()),
+                b"size" => {
+                    let size = extension.value().ok().and_then(|size| size.parse().ok());
+                    self.size = Some(size.ok_or_else(damaged)?);
+                }
+                key if key.starts_with(b"GNU.sparse.") => {
+                    return Err(broken("it has a sparse file in it"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The name of a file whose own header has another.
+    fn or(self, header: Vec<u8>) -> Vec<u8> {
+        match (self.long, self.pax) {
+            (Some(mut long), _) => {
+                if long.last() == Some(&0) {
+                    long.pop();
+                }
+                long
+            }
+            (None, Some(pax)) => pax,
+            (None, None) => header,
+        }
+    }
+}
+
+/// Reads an entry that must not be longer than a limit.
+fn bounded(entry: &mut impl Read, most: u64, what: &str) -> Result<Vec<u8>, FetchError> {
+    let mut bytes = Vec::new();
+    entry
+        .take(most + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|_| broken("it is damaged"))?;
+    match bytes.len() as u64 > most {
+        true => Err(broken(&format!("{what} in it is longer than {most} bytes"))),
+        false => Ok(bytes),
+    }
+}

@@ -1,0 +1,339 @@
+//! Digest of everything a container can run.
+//!
+//! A person approves code by this digest, so two containers that run different
+//! code must never share one. The declarations are hashed in a canonical
+//! encoding: every field and list has a tag and a length, so text can't move
+//! from one field to another without changing the digest.
+
+use sha2::{Digest, Sha256};
+
+use super::{Declared, DeclaredWay, Detail, Hook, HookEvent, Item, Layout, Parsed};
+use crate::package::{Package, hex};
+
+/// Version of the encoding. A digest of another version never matches, so a
+/// change of the encoding asks for approval again.
+pub(crate) const VERSION: &str = "v2:";
+
+/// Digest of the code of a container, or `None` if it declares no code.
+pub(super) fn digest(parsed: &Parsed, package: &Package, layout: Layout) -> Option<String> {
+    let declarations = declarations(&parsed.items);
+    if declarations.is_empty() {
+        return None;
+    }
+    let mut encoder = Encoder::default();
+    encoder.layout(layout);
+    encoder.list(declarations.len());
+    for declaration in &declarations {
+        encoder.declaration(declaration);
+    }
+    // The package of a client also holds the scripts that it runs. Scripts of
+    // a workspace are not known, so its approval covers declarations only.
+    match layout {
+        Layout::Plugin => encoder.bytes(&package.code_digest()),
+        Layout::Folder(_) | Layout::Files(_) => encoder.none(),
+    }
+    Some(format!("{VERSION}{}", hex(&encoder.finish())))
+}
+
+/// One thing that a container runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Declaration<'a> {
+    /// A hook, with the name that its file gives the event.
+    Hook(&'a str, &'a Hook),
+    Server(&'a Declared),
+}
+
+fn declarations(items: &[Item]) -> Vec<Declaration<'_>> {
+    let mut all = Vec::new();
+    for item in items {
+        match &item.detail {
+            Detail::Hooks(hooks) => {
+                all.extend(hooks.iter().map(|hook| Declaration::Hook(&item.name, hook)));
+            }
+            Detail::Server(server) => all.push(Declaration::Server(server)),
+            Detail::Agent(_) | Detail::Skill(_) | Detail::Prompt(_) | Detail::Rule(_) => {}
+        }
+    }
+    all
+}
+
+/// Hashes values in a prefix code: each value says by its tag and length where
+/// it ends, so different sequences of values never encode to the same bytes.
+#[derive(Default)]
+struct Encoder {
+    hash: Sha256,
+}
+
+impl Encoder {
+    fn finish(self) -> [u8; 32] {
+        self.hash.finalize().into()
+    }
+
+    fn declaration(&mut self, declaration: &Declaration<'_>) {
+        match declaration {
+            Declaration::Hook(name, hook) => self.hook(name, hook),
+            Declaration::Server(server) => self.server(server),
+        }
+    }
+
+    fn hook(&mut self, name: &str, hook: &Hook) {
+        let Hook {
+            event,
+            matcher,
+            command,
+            environment,
+            directory,
+            patience,
+        } = hook;
+        self.text("hook");
+        self.text(name);
+        self.text(event_word(*event));
+        self.optional(matcher.as_deref());
+        self.text(command);
+        self.pairs(environment);
+        self.optional(directory.as_deref());
+        self.number(patience.as_secs());
+        self.number(u64::from(patience.subsec_nanos()));
+    }
+
+    fn server(&mut self, server: &Declared) {
+        let Declared { name, way } = server;
+        self.text("server");
+        self.text(name);
+        match way {
+            DeclaredWay::Program {
+                command,
+                arguments,
+                environment,
+                directory,
+            } => {
+                self.text("program");
+                self.text(command);
+                self.list(arguments.len());
+                for argument in arguments {
+                    self.text(argument);
+                }
+                self.pairs(environment);
+                self.optional(directory.as_deref());
+            }
+            DeclaredWay::Http { url, headers } => {
+                self.text("http");
+                self.text(url);
+                self.pairs(headers);
+            }
+        }
+    }
+
+    fn layout(&mut self, layout: Layout) {
+        let (word, kind) = match layout {
+            Layout::Plugin => ("plugin", None),
+            Layout::Folder(kind) => ("folder", Some(kind.word())),
+            Layout::Files(kind) => ("files", Some(kind.word())),
+        };
+        self.text(word);
+        self.optional(kind);
+    }
+
+    fn pairs(&mut self, pairs: &[(String, String)]) {
+        self.list(pairs.len());
+        for (name, value) in pairs {
+            self.text(name);
+            self.text(value);
+        }
+    }
+
+    fn optional(&mut self, text: Option<&str>) {
+        match text {
+            Some(text) => self.text(text),
+            None => self.none(),
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.tagged(b't', text.as_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.tagged(b'b', bytes);
+    }
+
+    fn none(&mut self) {
+        self.hash.update([b'n']);
+    }
+
+    fn list(&mut self, length: usize) {
+        self.hash.update([b'l']);
+        self.hash.update((length as u64).to_be_bytes());
+    }
+
+    fn number(&mut self, number: u64) {
+        self.hash.update([b'u']);
+        self.hash.update(number.to_be_bytes());
+    }
+
+    fn tagged(&mut self, tag: u8, bytes: &[u8]) {
+        self.hash.update([tag]);
+        self.hash.update((bytes.len() as u64).to_be_bytes());
+        self.hash.update(bytes);
+    }
+}
+
+fn event_word(event: HookEvent) -> &'static str {
+    match event {
+        HookEvent::SessionStart => "sessionStart",
+        HookEvent::UserPromptSubmit => "userPromptSubmit",
+        HookEvent::Stop => "stop",
+        HookEvent::SessionEnd => "sessionEnd",
+        HookEvent::PreToolUse => "preToolUse",
+        HookEvent::PostToolUse => "postToolUse",
+        HookEvent::PostToolUseFailure => "postToolUseFailure",
+        HookEvent::Elsewhere => "elsewhere",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
+    use super::*;
+
+    /// An owned declaration.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    enum Owned {
+        Hook(String, Hook),
+        Server(Declared),
+    }
+
+    impl Owned {
+        fn borrowed(&self) -> Declaration<'_> {
+            match self {
+                Owned::Hook(name, hook) => Declaration::Hook(name, hook),
+                Owned::Server(server) => Declaration::Server(server),
+            }
+        }
+    }
+
+    fn digest_of(all: &[Owned]) -> [u8; 32] {
+        let mut encoder = Encoder::default();
+        encoder.list(all.len());
+        for one in all {
+            encoder.declaration(&one.borrowed());
+        }
+        encoder.finish()
+    }
+
+    /// Words that have been mistaken for the structure around them, so that two
+    /// generated declarations often consist of the same words.
+    fn word() -> impl Strategy<Value = String> {
+        const WORDS: &[&str] = &[
+            "", "a", "b", "ab", "with", "program", "http", "hook", "server", "stop", "t", "n", "l",
+            "\0",
+        ];
+        proptest::sample::select(WORDS).prop_map(str::to_owned)
+    }
+
+    const EVENTS: [HookEvent; 3] = [
+        HookEvent::Stop,
+        HookEvent::PreToolUse,
+        HookEvent::SessionStart,
+    ];
+
+    /// Distributes words over the fields of a declaration, in order. The cuts
+    /// decide how many words each field gets.
+    fn distribute(kind: Index, words: &[String], cuts: &[Index]) -> Owned {
+        let mut rest = words;
+        let mut cuts = cuts.iter();
+        let mut take = |most: usize| {
+            let most = most.min(rest.len());
+            let count = cuts.next().map_or(0, |cut| cut.index(most + 1));
+            let (taken, after) = rest.split_at(count);
+            rest = after;
+            taken.to_vec()
+        };
+        let one = |words: Vec<String>| words.into_iter().next().unwrap_or_default();
+        let pairs = |words: Vec<String>| -> Vec<(String, String)> {
+            words
+                .chunks(2)
+                .map(|pair| (pair[0].clone(), pair.get(1).cloned().unwrap_or_default()))
+                .collect()
+        };
+        let name = one(take(1));
+        match kind.index(3) {
+            0 => Owned::Server(Declared {
+                name,
+                way: DeclaredWay::Program {
+                    command: one(take(1)),
+                    arguments: take(5),
+                    directory: take(1).into_iter().next(),
+                    environment: pairs(take(4)),
+                },
+            }),
+            1 => Owned::Server(Declared {
+                name,
+                way: DeclaredWay::Http {
+                    url: one(take(1)),
+                    headers: pairs(take(6)),
+                },
+            }),
+            _ => Owned::Hook(
+                name,
+                Hook {
+                    event: EVENTS[take(2).len()],
+                    matcher: take(1).into_iter().next(),
+                    command: one(take(1)),
+                    directory: take(1).into_iter().next(),
+                    environment: pairs(take(4)),
+                    patience: Duration::from_millis(take(3).len() as u64 * 500),
+                },
+            ),
+        }
+    }
+
+    fn cuts() -> impl Strategy<Value = Vec<Index>> {
+        proptest::collection::vec(any::<Index>(), 8)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_096))]
+
+        #[test]
+        fn equal_digests_imply_equal_declarations(
+            words in proptest::collection::vec(word(), 0..8),
+            first in (any::<Index>(), cuts()),
+            second in (any::<Index>(), cuts()),
+        ) {
+            let first = distribute(first.0, &words, &first.1);
+            let second = distribute(second.0, &words, &second.1);
+            let equal = digest_of(std::slice::from_ref(&first)) == digest_of(std::slice::from_ref(&second));
+            prop_assert_eq!(equal, first == second);
+        }
+
+        #[test]
+        fn words_do_not_move_between_neighbouring_declarations(
+            words in proptest::collection::vec(word(), 0..12),
+            at in (any::<Index>(), any::<Index>()),
+            shapes in proptest::collection::vec((any::<Index>(), cuts()), 4),
+        ) {
+            let both = |at: Index, shapes: &[(Index, Vec<Index>)]| {
+                let (left, right) = words.split_at(at.index(words.len() + 1));
+                [
+                    distribute(shapes[0].0, left, &shapes[0].1),
+                    distribute(shapes[1].0, right, &shapes[1].1),
+                ]
+            };
+            let first = both(at.0, &shapes[..2]);
+            let second = both(at.1, &shapes[2..]);
+            prop_assert_eq!(digest_of(&first) == digest_of(&second), first == second);
+        }
+    }
+
+    #[test]
+    fn digests_say_their_version() {
+        let parsed = Parsed::default();
+        assert_eq!(digest(&parsed, &Package::default(), Layout::Plugin), None);
+        assert!(VERSION.starts_with('v') && VERSION.ends_with(':'));
+    }
+}
