@@ -19,6 +19,7 @@ mod older;
 mod own_files;
 mod peer;
 mod raw;
+mod restored;
 mod reverse;
 mod room;
 mod scripted;

@@ -8,6 +8,7 @@
 
 mod damage;
 mod driver;
+mod epochs;
 mod killed;
 mod memory;
 mod older;
