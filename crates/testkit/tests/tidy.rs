@@ -47,8 +47,13 @@ const LAYERS: &[Layer] = &[
         tests: &[],
     },
     Layer {
+        name: "net",
+        uses: &[],
+        tests: &[],
+    },
+    Layer {
         name: "customizations",
-        uses: &["protocol", "core", "workspace"],
+        uses: &["protocol", "core", "net", "workspace"],
         tests: &["testkit"],
     },
     Layer {
@@ -57,6 +62,7 @@ const LAYERS: &[Layer] = &[
             "protocol",
             "versions",
             "core",
+            "net",
             "store",
             "workspace",
             "agents",
