@@ -79,11 +79,15 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // Before anyone knows that the host is there to be stopped.
     let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
+    let warning = plain_warning(&config);
     let mut server = serve(config).await?;
     if let Some(path) = &arguments.ready_file {
         server.write_ready_file(path)?;
     }
     welcome(&server, &settings.data_directory);
+    for line in warning.iter().flat_map(|warning| warning.lines()) {
+        output::note(line);
+    }
     tokio::select! {
         ended = server.ended() => {
             ended?;
@@ -136,6 +140,20 @@ fn welcome(server: &Server, data_directory: &std::path::Path) {
         let socket = socket.display();
         output::note(&format!("agenthost {version} listens on {socket}"));
     }
+}
+
+/// The warning for a host that other machines can reach without TLS.
+fn plain_warning(config: &ServerConfig) -> Option<String> {
+    let address = config
+        .listen
+        .filter(|address| !address.ip().is_loopback())?;
+    if config.tls.is_some() {
+        return None;
+    }
+    Some(format!(
+        "warning: {address} is reached without TLS: the token and all contents travel in the clear\n\
+         hint: use TLS (--tls-cert and --tls-key), or listen on 127.0.0.1 behind an SSH tunnel"
+    ))
 }
 
 /// An address by number, or this machine by its name.

@@ -18,6 +18,7 @@ use crate::encode;
 use crate::older::Fluent;
 use crate::outbox::{Closing, Outgoing, Outlet, Room, outbox};
 use crate::pace::Pace;
+use crate::pongs::{PongBudget, PongsUnread};
 use crate::wire_log::{Direction, WireLog};
 
 /// How long a peer may take to read what is left for it when the host closes
@@ -45,6 +46,8 @@ pub(crate) enum Incoming {
     Text(Utf8Bytes),
     /// A sign of life.
     Alive,
+    /// A sign of life that the transport answers by itself.
+    Ping,
     /// Nothing more.
     End(Closing),
 }
@@ -94,10 +97,11 @@ pub(crate) async fn attend(lobby: &Lobby, reader: impl Reader, writer: impl Writ
         return;
     }
     tracing::debug!(connection = connection.0, "connected");
-    let mut writing = std::pin::pin!(write(lobby, connection, writer, outlet));
+    let pongs = PongBudget::new();
+    let mut writing = std::pin::pin!(write(lobby, connection, writer, outlet, &pongs));
     tokio::select! {
         () = &mut writing => {}
-        why = read(lobby, connection, reader, &fluent) => {
+        why = read(lobby, connection, reader, &fluent, &pongs) => {
             tracing::debug!(connection = connection.0, why = why.reason(), "nothing more to read");
             // What it asked before is answered: a peer may stop talking and
             // still listen. If the host stops, it says so itself.
@@ -105,7 +109,10 @@ pub(crate) async fn attend(lobby: &Lobby, reader: impl Reader, writer: impl Writ
                 let leaving = Event::Leaving { connection, why };
                 drop(lobby.events.send(leaving).await);
             }
-            drop(tokio::time::timeout(2 * FAREWELL, writing).await);
+            // A peer that has not read its pongs does not read anything else either.
+            if why != Closing::TooSlow {
+                drop(tokio::time::timeout(2 * FAREWELL, writing).await);
+            }
         }
     }
     let gone = Event::Input(Input::Disconnected { connection });
@@ -120,6 +127,7 @@ async fn read(
     connection: ConnectionId,
     mut reader: impl Reader,
     fluent: &Fluent,
+    pongs: &PongBudget,
 ) -> Closing {
     let mut pace = Pace::new(lobby.limits.rate);
     // So many messages of one peer may wait for the loop, so that nobody
@@ -131,7 +139,21 @@ async fn read(
             () = lobby.stop.cancelled() => return Closing::Stopping,
         };
         let (message, bytes, end) = match incoming {
-            Incoming::Alive => continue,
+            Incoming::Alive => {
+                pace.step().await;
+                continue;
+            }
+            Incoming::Ping => {
+                pace.step().await;
+                let counted = tokio::select! {
+                    counted = pongs.count_ping(lobby.limits.idle) => counted,
+                    () = lobby.stop.cancelled() => return Closing::Stopping,
+                };
+                match counted {
+                    Ok(()) => continue,
+                    Err(PongsUnread) => return Closing::TooSlow,
+                }
+            }
             Incoming::End(why @ (Closing::TooLarge | Closing::NotText)) => {
                 // It gets an answer like anything else that is no message.
                 let error = RpcError::new(ErrorCode::ParseError, why.reason());
@@ -184,6 +206,7 @@ async fn write(
     connection: ConnectionId,
     mut writer: impl Writer,
     mut outlet: Outlet,
+    pongs: &PongBudget,
 ) {
     let mut ping = tokio::time::interval(lobby.limits.idle / 3);
     let overflow = outlet.overflow.clone();
@@ -191,18 +214,23 @@ async fn write(
         if overflow.is_cancelled() {
             return close(writer, Closing::TooSlow).await;
         }
-        let outgoing = match outlet.take() {
+        let next = match pongs.needs_flush() {
+            true => None,
+            false => outlet.take(),
+        };
+        let outgoing = match next {
             Some(outgoing) => Some(outgoing),
             None => {
-                // Nothing else waits: what was written goes on its way.
+                // Nothing else waits, or pongs do: what was written goes on its way.
                 match patiently(lobby, &overflow, writer.flush()).await {
-                    Ok(()) => {}
+                    Ok(()) => pongs.flushed(),
                     Err(Gone) => return,
                 }
                 tokio::select! {
                     biased;
                     () = overflow.cancelled() => continue,
                     outgoing = outlet.next() => outgoing,
+                    () = pongs.flush_requested() => continue,
                     _ = ping.tick() => {
                         match patiently(lobby, &overflow, writer.ping()).await {
                             Ok(()) => continue,

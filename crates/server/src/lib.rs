@@ -28,6 +28,7 @@ mod lines;
 mod older;
 mod outbox;
 mod pace;
+mod pongs;
 mod serve;
 mod socket;
 mod surveys;

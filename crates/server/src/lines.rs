@@ -86,19 +86,16 @@ impl<R: AsyncRead + Unpin + Send> Reader for FramedRead<R, LinesCodec> {
     const ANSWERS_PINGS: bool = false;
 
     async fn next(&mut self) -> Incoming {
-        loop {
-            return match StreamExt::next(self).await {
-                Some(Ok(line)) if line.trim().is_empty() => continue,
-                Some(Ok(line)) => Incoming::Text(line.into()),
-                Some(Err(LinesCodecError::MaxLineLengthExceeded)) => {
-                    Incoming::End(Closing::TooLarge)
-                }
-                Some(Err(LinesCodecError::Io(error))) => match error.kind() {
-                    io::ErrorKind::InvalidData => Incoming::End(Closing::NotText),
-                    _ => Incoming::End(Closing::Done),
-                },
-                None => Incoming::End(Closing::Done),
-            };
+        match StreamExt::next(self).await {
+            // Not a message, but it counts for the rate limit.
+            Some(Ok(line)) if line.trim().is_empty() => Incoming::Alive,
+            Some(Ok(line)) => Incoming::Text(line.into()),
+            Some(Err(LinesCodecError::MaxLineLengthExceeded)) => Incoming::End(Closing::TooLarge),
+            Some(Err(LinesCodecError::Io(error))) => match error.kind() {
+                io::ErrorKind::InvalidData => Incoming::End(Closing::NotText),
+                _ => Incoming::End(Closing::Done),
+            },
+            None => Incoming::End(Closing::Done),
         }
     }
 }

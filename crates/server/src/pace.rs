@@ -5,7 +5,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Lets so many steps through in a second, and as many more at once after a
-/// rest. Whoever is faster waits: its messages stay in its socket.
+/// rest. Whoever is faster waits: its messages stay in its socket. Control frames
+/// of a WebSocket count like messages.
 #[derive(Debug)]
 pub(crate) struct Pace {
     step: Duration,

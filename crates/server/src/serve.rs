@@ -17,14 +17,13 @@ use agenthost_stdx::private_file;
 use agenthost_stdx::scratch::Scratch;
 use agenthost_store::{Store, StoreError};
 use agenthost_workspace::{Contents, Shell, uri_of};
-use axum::serve::ListenerExt;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::accept;
+use crate::accept::ClientListener;
 use crate::attend::Lobby;
 use crate::config::{CHANGES, RUNNING, SCRATCH, ServerConfig};
 use crate::connection::Event;
@@ -38,7 +37,7 @@ use crate::older::Older;
 use crate::outbox::Room;
 use crate::socket;
 use crate::surveys::Surveys;
-use crate::tls::{self, TlsError, TlsListener};
+use crate::tls::{CertificateStore, TlsError};
 use crate::wire_log::WireLog;
 
 /// Inputs that wait for the loop. When there are more, whoever has the next
@@ -211,7 +210,8 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
     {
         return Err(ServeError::NotLoopback(listen));
     }
-    let acceptor = config.tls.as_ref().map(tls::acceptor).transpose()?;
+    let certificates = config.tls.as_ref().map(CertificateStore::open);
+    let certificates = certificates.transpose()?;
     let store = Store::open(&config.data_directory, config.durability)?;
     let token = gate::token(&config.data_directory).map_err(ServeError::Token)?;
     let wire_log = match &config.wire_log {
@@ -272,23 +272,18 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
         let gate = Gate {
             token,
             address,
-            secure: acceptor.is_some(),
+            secure: certificates.is_some(),
             origins: config.allowed_origins,
             hosts: config.allowed_hosts,
         };
-        let router = socket::router(gate, lobby.clone());
-        let (clients, until) = (config.limits.connections, stop.clone());
+        let listener = ClientListener {
+            tcp,
+            certificates,
+            router: socket::router(gate, lobby.clone()),
+            stop: stop.clone(),
+        };
         tasks.spawn(async move {
-            match acceptor {
-                Some(acceptor) => {
-                    let listener = TlsListener::new(tcp, acceptor);
-                    accept::accept(listener, router, clients, until).await;
-                }
-                None => {
-                    let listener = tcp.tap_io(|stream| without_delay(stream));
-                    accept::accept(listener, router, clients, until).await;
-                }
-            }
+            listener.run().await;
             Ok(())
         });
     }
@@ -310,14 +305,6 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
         });
     }
     Ok(server)
-}
-
-/// Small messages go at once. Without, they would wait for the answer of the
-/// peer's system to the one before.
-pub(crate) fn without_delay(stream: &TcpStream) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection will be slow");
-    }
 }
 
 /// The loop, with what it owns.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::Router;
+use agenthost_net::{LogLimiter, PendingSlot};
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
+use axum::{Extension, Router};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 
@@ -21,24 +22,33 @@ use crate::outbox::Closing;
 struct Door {
     gate: Gate,
     lobby: Lobby,
+    log: Arc<LogLimiter>,
 }
 
 pub(crate) fn router(gate: Gate, lobby: Lobby) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/", any(upgrade))
-        .with_state(Door { gate, lobby })
+        .with_state(Door {
+            gate,
+            lobby,
+            log: Arc::default(),
+        })
 }
 
 /// Lets a client in, or says why not, before a word of the protocol.
 async fn upgrade(
-    State(Door { gate, lobby }): State<Door>,
+    State(Door { gate, lobby, log }): State<Door>,
+    Extension(slot): Extension<PendingSlot>,
     uri: Uri,
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     if let Err(refused) = gate.check(&uri, &headers) {
-        tracing::info!(reason = refused.reason().trim(), "a connection was refused");
+        if let Some(suppressed) = log.permit() {
+            let reason = refused.reason().trim();
+            tracing::info!(reason, suppressed, "a connection was refused");
+        }
         return (refused.status(), refused.reason()).into_response();
     }
     let upgrade = match upgrade {
@@ -49,6 +59,11 @@ async fn upgrade(
         let full = StatusCode::SERVICE_UNAVAILABLE;
         return (full, "there are too many connections\n").into_response();
     };
+    // A client that is let in can't be evicted any more.
+    if !slot.promote() {
+        let full = StatusCode::SERVICE_UNAVAILABLE;
+        return (full, "evicted for a newer connection\n").into_response();
+    }
     upgrade
         .max_message_size(lobby.limits.message.bytes)
         .max_frame_size(lobby.limits.message.bytes)
@@ -73,7 +88,8 @@ impl Reader for SplitStream<WebSocket> {
                 Ok(text) => Incoming::Text(text),
                 Err(_) => Incoming::End(Closing::NotText),
             },
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => Incoming::Alive,
+            Some(Ok(Message::Ping(_))) => Incoming::Ping,
+            Some(Ok(Message::Pong(_))) => Incoming::Alive,
             Some(Ok(Message::Close(_))) | None => Incoming::End(Closing::Done),
             Some(Err(error)) => Incoming::End(what_is_wrong(error)),
         }

@@ -1,27 +1,13 @@
-//! TLS around the TCP listener.
+//! TLS for the TCP listener.
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::serve::Listener;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::server::TlsStream;
-
-use crate::serve::without_delay;
-
-/// Handshakes at a time. More wait to be accepted.
-const HANDSHAKES: usize = 64;
-
-/// How long a handshake may take.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where the certificate and its key are, in PEM.
 #[derive(Debug, Clone)]
@@ -48,70 +34,120 @@ pub enum TlsError {
     Mismatch(#[from] tokio_rustls::rustls::Error),
 }
 
-/// Reads the certificate and its key.
-pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |problem: tokio_rustls::rustls::pki_types::pem::Error| TlsError::Pem {
-            path,
-            problem: problem.to_string(),
-        }
-    };
-    let certificates = CertificateDer::pem_file_iter(&files.certificate)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(failed(&files.certificate))?;
-    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(failed(&files.key))?;
-    let config = ServerConfig::builder()
-        .with_no_client_auth()
-        .with_single_cert(certificates, key)?;
-    Ok(TlsAcceptor::from(Arc::new(config)))
+/// The certificate of the host, loaded again when its files have changed.
+#[derive(Clone)]
+pub(crate) struct CertificateStore(Arc<CertificateState>);
+
+struct CertificateState {
+    files: TlsFiles,
+    loaded: Mutex<LoadedCertificate>,
 }
 
-/// A listener whose connections are past their handshake. One that is slow
-/// holds up nobody else.
-pub(crate) struct TlsListener {
-    tcp: TcpListener,
+struct LoadedCertificate {
     acceptor: TlsAcceptor,
-    handshakes: JoinSet<Option<(TlsStream<TcpStream>, SocketAddr)>>,
+    /// The contents of the files when they were read last, whether they could be used or not;
+    /// `None` if they could not be read.
+    contents: Option<TlsContents>,
 }
 
-impl TlsListener {
-    pub(crate) fn new(tcp: TcpListener, acceptor: TlsAcceptor) -> Self {
-        TlsListener {
-            tcp,
-            acceptor,
-            handshakes: JoinSet::new(),
-        }
+/// The contents of both files. They are compared instead of times of modification, which are too
+/// coarse to see two changes in a row.
+#[derive(PartialEq)]
+struct TlsContents {
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl CertificateStore {
+    /// Loads the certificate for the first time.
+    pub(crate) fn open(files: &TlsFiles) -> Result<Self, TlsError> {
+        let contents = TlsContents::read(files)?;
+        let acceptor = contents.acceptor(files)?;
+        Ok(CertificateStore(Arc::new(CertificateState {
+            files: files.clone(),
+            loaded: Mutex::new(LoadedCertificate {
+                acceptor,
+                contents: Some(contents),
+            }),
+        })))
+    }
+
+    /// Returns the acceptor for a handshake, with the certificate that is in the files now. If
+    /// that can't be used, the one before stays in use.
+    pub(crate) async fn acceptor(&self) -> TlsAcceptor {
+        let state = Arc::clone(&self.0);
+        let refreshed = tokio::task::spawn_blocking(move || state.refresh()).await;
+        refreshed.unwrap_or_else(|error| {
+            tracing::error!(%error, "failed to check the TLS certificate for changes");
+            self.0.lock().acceptor.clone()
+        })
     }
 }
 
-impl Listener for TlsListener {
-    type Io = TlsStream<TcpStream>;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        loop {
-            let room = self.handshakes.len() < HANDSHAKES;
-            tokio::select! {
-                // Its own errors it waits out.
-                (stream, address) = Listener::accept(&mut self.tcp), if room => {
-                    without_delay(&stream);
-                    let handshake = self.acceptor.accept(stream);
-                    self.handshakes.spawn(async move {
-                        let done = tokio::time::timeout(PATIENCE, handshake).await;
-                        Some((done.ok()?.ok()?, address))
-                    });
-                }
-                Some(done) = self.handshakes.join_next() => {
-                    if let Ok(Some(connection)) = done {
-                        return connection;
+impl CertificateState {
+    fn refresh(&self) -> TlsAcceptor {
+        let read = TlsContents::read(&self.files);
+        let mut loaded = self.lock();
+        // Files that can't be used are reported once, not for every handshake.
+        match read {
+            Ok(contents) if loaded.contents.as_ref() == Some(&contents) => {}
+            Ok(contents) => {
+                match contents.acceptor(&self.files) {
+                    Ok(acceptor) => {
+                        tracing::info!("reloaded the TLS certificate");
+                        loaded.acceptor = acceptor;
                     }
+                    Err(error) => warn_not_reloaded(&error),
+                }
+                loaded.contents = Some(contents);
+            }
+            Err(error) => {
+                if loaded.contents.take().is_some() {
+                    warn_not_reloaded(&error);
                 }
             }
         }
+        loaded.acceptor.clone()
     }
 
-    fn local_addr(&self) -> io::Result<Self::Addr> {
-        self.tcp.local_addr()
+    fn lock(&self) -> MutexGuard<'_, LoadedCertificate> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl TlsContents {
+    fn read(files: &TlsFiles) -> Result<Self, TlsError> {
+        let read = |path: &Path| {
+            let contents = std::fs::read(path);
+            contents.map_err(|error: io::Error| pem_error(path, &pem::Error::Io(error)))
+        };
+        Ok(TlsContents {
+            certificate: read(&files.certificate)?,
+            key: read(&files.key)?,
+        })
+    }
+
+    fn acceptor(&self, files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
+        let certificates = CertificateDer::pem_slice_iter(&self.certificate);
+        let certificates = certificates
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| pem_error(&files.certificate, &error))?;
+        let key = PrivateKeyDer::from_pem_slice(&self.key);
+        let key = key.map_err(|error| pem_error(&files.key, &error))?;
+        let config = ServerConfig::builder()
+            .with_no_client_auth()
+            .with_single_cert(certificates, key)?;
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+}
+
+fn pem_error(path: &Path, problem: &pem::Error) -> TlsError {
+    TlsError::Pem {
+        path: path.to_owned(),
+        problem: problem.to_string(),
+    }
+}
+
+fn warn_not_reloaded(error: &TlsError) {
+    tracing::warn!(%error, "failed to reload the TLS certificate, keeping the old one");
 }

@@ -52,8 +52,13 @@ const LAYERS: &[Layer] = &[
         tests: &[],
     },
     Layer {
+        name: "net",
+        uses: &[],
+        tests: &[],
+    },
+    Layer {
         name: "customizations",
-        uses: &["stdx", "protocol", "core", "workspace"],
+        uses: &["stdx", "protocol", "core", "net", "workspace"],
         tests: &["testkit"],
     },
     Layer {
@@ -63,6 +68,7 @@ const LAYERS: &[Layer] = &[
             "protocol",
             "versions",
             "core",
+            "net",
             "store",
             "workspace",
             "agents",

@@ -342,6 +342,35 @@ fn a_host_is_served_and_stopped() {
     }
 }
 
+/// A host that other machines can reach without TLS says so, and no other one does.
+#[test]
+fn a_host_without_tls_warns_that_contents_travel_in_the_clear() {
+    let directory = tempfile::tempdir().unwrap();
+    for (listen, warns) in [("0.0.0.0:0", true), ("127.0.0.1:0", false)] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_agenthost"))
+            .args(["serve", "--allow-plain", "--listen", listen, "--data-dir"])
+            .arg(directory.path().join("data"))
+            .arg("--config")
+            .arg(commands::configuration(directory.path()))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        // The host handles signals before it prints anything.
+        let first = lines.next().unwrap().unwrap();
+        assert!(first.contains(" listens on ws://"), "{first}");
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        assert!(child.wait().unwrap().success());
+        let rest: Vec<_> = lines.map_while(Result::ok).collect();
+        let warned = rest
+            .iter()
+            .any(|line| line.starts_with("warning: ") && line.contains("in the clear"));
+        let hinted = rest.iter().any(|line| line.starts_with("hint: use TLS"));
+        assert_eq!((warned, hinted), (warns, warns), "{rest:?}");
+    }
+}
+
 #[test]
 fn a_host_that_can_not_start_says_why() {
     let output = run(

@@ -127,6 +127,63 @@ fn a_client_id_is_bound_to_its_principal() {
     );
 }
 
+/// HSK-24: also while the client is away, and after the host was restarted.
+#[test]
+fn a_client_id_stays_bound_to_its_principal() {
+    check(
+        r#"
+        - c1 connect alice
+        c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        c1 leave
+        - c2 connect mallory
+        c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        c2 reconnect {"clientId": "a", "lastSeenServerSeq": 99, "subscriptions": []}
+        - restart
+        - c3 connect mallory
+        c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        c3 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
+        - c4 connect alice
+        c4 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
+        c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        c4 leave
+        grace a
+        c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        - restart
+        - c5 connect alice
+        c5 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
+        c5 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+        "#,
+        expect![[r#"
+            c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+                c1: version 1.0.0 at 0 with []
+            c1 leave
+                grace a 30000
+            c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+                c2: error -32009 client id `a` is in use by somebody else
+            c2 reconnect {"clientId": "a", "lastSeenServerSeq": 99, "subscriptions": []}
+                c2: error -32008 client `a` is not known here any more: initialize again
+            c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+                c3: error -32009 client id `a` is in use by somebody else
+            c3 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
+                c3: error -32008 client `a` is not known here any more: initialize again
+            c4 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
+                c4: replay (0, 0] of [], missing []
+            c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+                c3: error -32009 client id `a` is in use by somebody else
+            c4 leave
+                grace a 30000
+            grace a
+                nothing
+            c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+                c3: version 1.0.0 at 0 with []
+            c5 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
+                c5: error -32008 client `a` is not known here any more: initialize again
+            c5 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
+                c5: error -32009 client id `a` is in use by somebody else
+        "#]],
+    );
+}
+
 /// REC-1 to REC-9, HSK-22: exactly what was missed, or snapshots, or an error
 /// after which the client can initialize.
 #[test]

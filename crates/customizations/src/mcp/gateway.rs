@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agenthost_core::tool_servers::ToolEvent;
+use agenthost_net::LogLimiter;
 use agenthost_protocol::uri::Uri;
 use agenthost_stdx::scratch::{Scratch, ScratchDirectory};
 use rmcp::service::serve_server_with_ct;
@@ -126,6 +127,7 @@ impl Gateway {
     /// Takes agents in until all ends.
     pub(super) async fn serve(self, shared: Arc<Shared>) {
         let places = Arc::new(Semaphore::new(AGENTS));
+        let log = Arc::new(LogLimiter::default());
         let stopping = shared.stopping.clone();
         let serving = async {
             loop {
@@ -135,16 +137,19 @@ impl Gateway {
                 let stream = match self.listener.accept().await {
                     Ok((stream, _)) => stream,
                     Err(error) => {
-                        tracing::warn!(%error, "an agent could not come in");
+                        if let Some(suppressed) = log.permit() {
+                            tracing::warn!(%error, suppressed, "an agent could not come in");
+                        }
                         // There is no room for more files, for example.
                         tokio::time::sleep(Duration::from_millis(100)).await;
                         continue;
                     }
                 };
                 let (shared, address) = (Arc::clone(&shared), self.address());
+                let log = Arc::clone(&log);
                 let tasks = shared.tasks.clone();
                 tasks.spawn(async move {
-                    attend(&shared, &address, stream).await;
+                    attend(&shared, &address, stream, &log).await;
                     drop(place);
                 });
             }
@@ -154,13 +159,20 @@ impl Gateway {
 }
 
 /// Serves one agent until it leaves, or its session does.
-async fn attend(shared: &Arc<Shared>, address: &GatewayAddress, stream: UnixStream) {
+async fn attend(
+    shared: &Arc<Shared>,
+    address: &GatewayAddress,
+    stream: UnixStream,
+    log: &LogLimiter,
+) {
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
     let hello = tokio::time::timeout(HELLO, hello(&mut reader, address));
     let hello = shared.stopping.run_until_cancelled(hello).await;
     let Some(Ok(Some((session, chat)))) = hello else {
-        tracing::warn!("somebody came for tools who was not asked to");
+        if let Some(suppressed) = log.permit() {
+            tracing::warn!(suppressed, "somebody came for tools who was not asked to");
+        }
         return;
     };
     if writer.write_all(WELCOME).await.is_err() {

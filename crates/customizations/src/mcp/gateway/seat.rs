@@ -15,6 +15,8 @@ use hyper::body::{Body, Frame, Incoming};
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName};
 use hyper::http::HeaderValue;
 use hyper::{Method, Request, Response, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage};
+use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::super::LONGEST_MESSAGE;
@@ -30,6 +32,9 @@ const VISITS: usize = 16;
 
 /// How long an answer may take that needs no tool.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long the body of a request may take to arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How often who waits for a tool hears that there is somebody still.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
@@ -70,12 +75,15 @@ impl Seat {
                 if body.size_hint().lower() > LONGEST_MESSAGE as u64 {
                     return refused(StatusCode::PAYLOAD_TOO_LARGE);
                 }
-                let Ok(body) = Limited::new(body, LONGEST_MESSAGE).collect().await else {
-                    return refused(StatusCode::PAYLOAD_TOO_LARGE);
+                let body = Limited::new(body, LONGEST_MESSAGE).collect();
+                let body = match tokio::time::timeout(BODY_TIMEOUT, body).await {
+                    Ok(Ok(body)) => body.to_bytes(),
+                    Ok(Err(_)) => return refused(StatusCode::PAYLOAD_TOO_LARGE),
+                    Err(_) => return refused(StatusCode::REQUEST_TIMEOUT),
                 };
-                match serde_json::from_slice(&body.to_bytes()) {
-                    Ok(message @ Json::Object(_)) => self.post(message, named).await,
-                    Ok(_) | Err(_) => refused(StatusCode::BAD_REQUEST),
+                match read_message(&body) {
+                    Ok((message, wants)) => self.post(message, wants, named).await,
+                    Err(malformed) => malformed.answer(),
                 }
             }
             Method::GET => match named.map(|named| self.find(&named)) {
@@ -91,7 +99,7 @@ impl Seat {
         }
     }
 
-    async fn post(&self, message: Json, named: Option<String>) -> Answer {
+    async fn post(&self, message: Json, wants: Wants, named: Option<String>) -> Answer {
         let method = message.get("method").and_then(Json::as_str);
         let begins = method == Some("initialize");
         let takes_long = method == Some("tools/call");
@@ -106,11 +114,6 @@ impl Seat {
                 None => return refused(StatusCode::NOT_FOUND),
             },
             (false, None) => return refused(StatusCode::BAD_REQUEST),
-        };
-        let id = message.get("id").filter(|_| method.is_some());
-        let wants = match id {
-            Some(id) => Wants::Answer(id.to_string()),
-            None => Wants::Nothing,
         };
         let is_told = matches!(wants, Wants::Nothing);
         let Some(mut answer) = visit.say(&message, wants).await else {
@@ -166,6 +169,55 @@ impl Seat {
     fn lock(&self) -> MutexGuard<'_, VecDeque<(String, Arc<Visit>)>> {
         self.visits.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A body that is no message of JSON-RPC.
+#[derive(Debug, PartialEq, Eq)]
+enum Malformed {
+    /// It is no JSON.
+    Json,
+    /// It is no request, notification or response.
+    Message,
+}
+
+impl Malformed {
+    fn answer(&self) -> Answer {
+        let (code, message) = match self {
+            Malformed::Json => (-32700, "the body is not JSON"),
+            Malformed::Message => (-32600, "the body is not a message of JSON-RPC 2.0"),
+        };
+        let error = json!({"code": code, "message": message});
+        let error = json!({"jsonrpc": "2.0", "id": null, "error": error});
+        let mut answer = Response::new(Full::from(error.to_string()).boxed_unsync());
+        *answer.status_mut() = StatusCode::BAD_REQUEST;
+        let kind = HeaderValue::from_static("application/json");
+        answer.headers_mut().insert(CONTENT_TYPE, kind);
+        answer
+    }
+}
+
+/// Reads a message and says whether it wants an answer. The other end passes over whatever it can't
+/// read and answers nothing, so that is found out here.
+fn read_message(body: &[u8]) -> Result<(Json, Wants), Malformed> {
+    let message: Json = serde_json::from_slice(body).map_err(|_| Malformed::Json)?;
+    if !message.is_object() {
+        return Err(Malformed::Message);
+    }
+    let read: ClientJsonRpcMessage =
+        serde_json::from_value(message.clone()).map_err(|_| Malformed::Message)?;
+    let wants = match read {
+        JsonRpcMessage::Request(request) => {
+            let id = serde_json::to_value(&request.id).map_err(|_| Malformed::Message)?;
+            Wants::Answer(id.to_string())
+        }
+        JsonRpcMessage::Notification(_) if message.get("id").is_some() => {
+            return Err(Malformed::Message);
+        }
+        JsonRpcMessage::Notification(_)
+        | JsonRpcMessage::Response(_)
+        | JsonRpcMessage::Error(_) => Wants::Nothing,
+    };
+    Ok((message, wants))
 }
 
 /// An answer that says no more than how it went.

@@ -9,19 +9,20 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use agenthost_net::{LogLimiter, PendingConnections, PendingLimits, PendingSlot};
 use agenthost_protocol::uri::Uri;
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, CONNECTION, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE};
 use hyper::http::HeaderValue;
 use hyper::service::service_fn;
 use hyper::{Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use sha2::{Digest, Sha256};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::super::origin::web_address;
 use super::super::servers::Shared;
@@ -34,12 +35,25 @@ const PATH: &str = "/mcp";
 /// Names that this machine has for itself.
 const OWN_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// Most connections at once. Others wait.
-const CONNECTIONS: usize = 256;
+/// Connections at a time that have shown a secret. Others are refused.
+const MAX_AGENT_CONNECTIONS: usize = 256;
 
-/// How long it may take to say what is wanted, and how long a connection is
-/// kept that nothing comes by.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Limits on connections that have not shown a secret. All of them come from this machine.
+const PENDING: PendingLimits = PendingLimits {
+    connections: 64,
+    per_address: 64,
+    timeout: Duration::from_secs(10),
+    crowded_timeout: Duration::from_secs(3),
+};
+
+/// How long a connection that has shown a secret may take until its next request is complete.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Buffer of a connection for the head of a request.
+const MAX_REQUEST_BUFFER_BYTES: usize = 64 * 1024;
+
+/// Headers of one request.
+const MAX_REQUEST_HEADERS: usize = 64;
 
 /// Where agents that want HTTP find the tools of their session. The port is
 /// opened when the first of them is told of it.
@@ -48,6 +62,15 @@ pub struct WebGateway {
     shared: Arc<Shared>,
     address: GatewayAddress,
     state: Arc<Mutex<State>>,
+    log: Arc<LogLimiter>,
+}
+
+/// A connection of an agent, or of a peer that has not shown a secret yet.
+struct AgentConnection {
+    slot: PendingSlot,
+    permits: Arc<Semaphore>,
+    /// Held from the first request with a valid secret on.
+    permit: OnceLock<OwnedSemaphorePermit>,
 }
 
 /// What an agent is told.
@@ -90,6 +113,7 @@ impl WebGateway {
             shared,
             address,
             state: Arc::default(),
+            log: Arc::default(),
         }
     }
 
@@ -133,63 +157,95 @@ impl WebGateway {
         Ok(port)
     }
 
-    /// Takes agents in until all ends.
+    /// Accepts connections until all ends.
     async fn serve(self, listener: TcpListener, port: u16) {
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let pending = PendingConnections::new(PENDING);
+        let permits = Arc::new(Semaphore::new(MAX_AGENT_CONNECTIONS));
         let stopping = self.shared.stopping.clone();
         let serving = async {
-            while let Ok(place) = Arc::clone(&places).acquire_owned().await {
-                let stream = match listener.accept().await {
-                    Ok((stream, _)) => stream,
+            loop {
+                let (stream, peer) = match listener.accept().await {
+                    Ok(accepted) => accepted,
                     Err(error) => {
-                        tracing::warn!(%error, "an agent could not come in");
+                        if let Some(suppressed) = self.log.permit() {
+                            tracing::warn!(%error, suppressed, "an agent could not come in");
+                        }
                         // There is no room for more files, for example.
                         tokio::time::sleep(Duration::from_millis(100)).await;
                         continue;
                     }
                 };
+                let connection = AgentConnection {
+                    slot: pending.admit(peer.ip()),
+                    permits: Arc::clone(&permits),
+                    permit: OnceLock::new(),
+                };
                 let gateway = self.clone();
                 self.shared.tasks.spawn(async move {
-                    gateway.attend(stream, port).await;
-                    drop(place);
+                    gateway.attend(stream, port, connection).await;
                 });
+                // A burst of connections must not evict one whose task has not run yet.
+                tokio::task::yield_now().await;
             }
         };
         stopping.run_until_cancelled(serving).await;
     }
 
-    async fn attend(&self, stream: TcpStream, port: u16) {
-        let answering =
-            service_fn(
-                |request| async move { Ok::<_, Infallible>(self.answer(request, port).await) },
-            );
+    async fn attend(&self, stream: TcpStream, port: u16, agent: AgentConnection) {
+        let agent = &agent;
+        let answering = service_fn(|request| async move {
+            Ok::<_, Infallible>(self.answer(request, port, agent).await)
+        });
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(PATIENCE)
+            .header_read_timeout(REQUEST_TIMEOUT)
+            .max_buf_size(MAX_REQUEST_BUFFER_BYTES)
+            .max_headers(MAX_REQUEST_HEADERS)
             .serve_connection(TokioIo::new(stream), answering);
-        let ended = self.shared.stopping.run_until_cancelled(connection).await;
-        if let Some(Err(error)) = ended {
-            tracing::debug!(%error, "a connection for tools ended");
+        let ended = tokio::select! {
+            biased;
+            () = agent.slot.evicted() => return,
+            () = agent.authentication_timed_out() => return,
+            ended = self.shared.stopping.run_until_cancelled(connection) => ended,
+        };
+        if let Some(Err(error)) = ended
+            && let Some(suppressed) = self.log.permit()
+        {
+            tracing::debug!(%error, suppressed, "a connection for tools ended");
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>, port: u16) -> Answer {
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        port: u16,
+        agent: &AgentConnection,
+    ) -> Answer {
         let headers = request.headers();
         if !is_meant(headers, port) || !is_from_here(headers) {
-            tracing::warn!("somebody came for tools from elsewhere");
-            return refused(StatusCode::FORBIDDEN);
+            self.warn_refused("it is from elsewhere");
+            return refused_for_good(StatusCode::FORBIDDEN);
         }
         let Some(seat) = self.seat(headers) else {
-            tracing::warn!("somebody came for tools who was not asked to");
-            let mut answer = refused(StatusCode::UNAUTHORIZED);
+            self.warn_refused("it shows no valid secret");
+            let mut answer = refused_for_good(StatusCode::UNAUTHORIZED);
             let challenge = HeaderValue::from_static("Bearer");
             answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
             return answer;
         };
+        if !agent.authenticate() {
+            return refused_for_good(StatusCode::SERVICE_UNAVAILABLE);
+        }
         if request.uri().path() != PATH {
             return refused(StatusCode::NOT_FOUND);
         }
         seat.answer(request).await
+    }
+
+    fn warn_refused(&self, reason: &str) {
+        if let Some(suppressed) = self.log.permit() {
+            tracing::warn!(reason, suppressed, "refused a request for tools");
+        }
     }
 
     /// The chat whose secret was shown.
@@ -205,6 +261,36 @@ impl WebGateway {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl AgentConnection {
+    /// Keeps the connection from being evicted, because it has shown a secret. Returns `false`
+    /// if there are too many such connections.
+    fn authenticate(&self) -> bool {
+        if self.permit.get().is_some() {
+            return true;
+        }
+        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
+            return false;
+        };
+        self.permit.set(permit).is_ok() && self.slot.promote()
+    }
+
+    /// Waits until the connection has taken too long to show a secret; forever if it has shown one.
+    async fn authentication_timed_out(&self) {
+        tokio::time::sleep(self.slot.timeout()).await;
+        if self.permit.get().is_some() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// An answer after which the connection is closed.
+fn refused_for_good(status: StatusCode) -> Answer {
+    let mut answer = refused(status);
+    let close = HeaderValue::from_static("close");
+    answer.headers_mut().insert(CONNECTION, close);
+    answer
 }
 
 fn digest(secret: &str) -> [u8; 32] {

@@ -1,6 +1,7 @@
 //! What agents get that come by HTTP: the same, and nobody else does.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use agenthost_core::tool_servers::{ToolErrand, ToolEvent};
 use agenthost_customizations::mcp::WebPlace;
@@ -8,6 +9,8 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
@@ -235,4 +238,72 @@ async fn only_agents_of_the_host_on_this_machine_are_let_in() {
     let (client, url) = (agent.client.clone(), url.clone());
     stage.end().await;
     assert!(client.get(url).send().await.is_err());
+}
+
+/// Peers that connect and say nothing lose their connections to those that come later.
+#[tokio::test]
+async fn idle_connections_do_not_keep_an_agent_out() {
+    let stage = Stage::new();
+    let mut before = Agent::come(&stage, &chat()).await;
+    let address = before.place.url.clone();
+    let address = address.strip_prefix("http://").unwrap();
+    let address = address.strip_suffix("/mcp").unwrap();
+    let coming_in = async {
+        let mut idle = Vec::new();
+        for _ in 0..300 {
+            idle.push(TcpStream::connect(address).await.unwrap());
+        }
+        let mut agent = Agent::come(&stage, &Uri::new("ahp-chat:/c2")).await;
+        assert_eq!(agent.tools().await, Vec::<String>::new());
+        for stream in &mut idle[..100] {
+            let mut rest = Vec::new();
+            // How it ends does not matter.
+            drop(stream.read_to_end(&mut rest).await);
+        }
+        idle
+    };
+    // A connection may stay for 10 s if it is not evicted.
+    let coming_in = tokio::time::timeout(Duration::from_secs(5), coming_in).await;
+    let _idle = coming_in.expect("idle connections kept an agent out");
+    assert_eq!(before.tools().await, Vec::<String>::new());
+    stage.end().await;
+}
+
+/// A message that can't be read is refused at once, and nothing waits for its answer.
+#[tokio::test]
+async fn malformed_messages_are_refused_at_once() {
+    let stage = Stage::new();
+    let mut agent = Agent::come(&stage, &chat()).await;
+    for (malformed, code) in [
+        ("{", -32700),
+        ("[]", -32600),
+        ("{}", -32600),
+        (r#"{"jsonrpc": "2.0", "id": 1}"#, -32600),
+        (r#"{"id": 1, "method": "ping"}"#, -32600),
+        (r#"{"jsonrpc": "1.0", "id": 1, "method": "ping"}"#, -32600),
+        (r#"{"jsonrpc": "2.0", "id": 1, "method": 5}"#, -32600),
+        (
+            r#"{"jsonrpc": "2.0", "id": null, "method": "ping"}"#,
+            -32600,
+        ),
+        (r#"{"jsonrpc": "2.0", "id": {}, "method": "ping"}"#, -32600),
+        (r#"{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}"#, -32600),
+    ] {
+        let post = agent.client.post(&agent.place.url).body(malformed);
+        let answer = agent.with(post).send();
+        let answer = tokio::time::timeout(Duration::from_secs(20), answer).await;
+        let answer = answer.expect(malformed).unwrap();
+        assert_eq!(answer.status(), StatusCode::BAD_REQUEST, "{malformed}");
+        let answer: Value = answer.json().await.unwrap();
+        assert_eq!(answer["error"]["code"], code, "{malformed}");
+    }
+    // Parameters that don't fit are for the method to refuse.
+    let params = json!({"name": 5});
+    let mut answer = agent.start("tools/call", params).await;
+    assert!(heard(&mut answer).await["error"].is_object());
+    let answer = agent.start("initialize", json!({})).await;
+    let answer: Value = answer.json().await.unwrap();
+    assert!(answer["error"].is_object(), "{answer}");
+    assert_eq!(agent.tools().await, Vec::<String>::new());
+    stage.end().await;
 }

@@ -1,0 +1,80 @@
+//! A rate limit for log lines.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The length of a window.
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// Log lines in one window. Enough to see what is going on, too few to fill a disk.
+const MAX_LINES_PER_WINDOW: u32 = 10;
+
+/// Limits the log lines that a peer without credentials can cause.
+///
+/// ```
+/// # use agenthost_net::LogLimiter;
+/// let limiter = LogLimiter::default();
+/// if let Some(suppressed) = limiter.permit() {
+///     println!("refused a connection, suppressed={suppressed}");
+/// }
+/// ```
+#[derive(Debug)]
+pub struct LogLimiter(Mutex<LogWindow>);
+
+#[derive(Debug)]
+struct LogWindow {
+    start: Instant,
+    lines: u32,
+    suppressed: u64,
+}
+
+impl Default for LogLimiter {
+    fn default() -> Self {
+        LogLimiter(Mutex::new(LogWindow {
+            start: Instant::now(),
+            lines: 0,
+            suppressed: 0,
+        }))
+    }
+}
+
+impl LogLimiter {
+    /// Returns `None` if the line must not be logged. Otherwise returns the number of lines that
+    /// were suppressed since the last one, to be logged with this one.
+    #[must_use]
+    pub fn permit(&self) -> Option<u64> {
+        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if now.duration_since(window.start) >= WINDOW {
+            window.start = now;
+            window.lines = 0;
+        }
+        if window.lines >= MAX_LINES_PER_WINDOW {
+            window.suppressed = window.suppressed.saturating_add(1);
+            return None;
+        }
+        window.lines += 1;
+        Some(std::mem::take(&mut window.suppressed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn lines_over_the_limit_are_suppressed_and_counted() {
+        let limiter = LogLimiter::default();
+        for _ in 0..MAX_LINES_PER_WINDOW {
+            assert_eq!(limiter.permit(), Some(0));
+        }
+        for _ in 0..1_000 {
+            assert_eq!(limiter.permit(), None);
+        }
+        tokio::time::advance(WINDOW).await;
+        assert_eq!(limiter.permit(), Some(1_000));
+        assert_eq!(limiter.permit(), Some(0));
+    }
+}

@@ -1,0 +1,93 @@
+//! A bound on the pongs that wait to be written.
+
+use std::time::Duration;
+
+use tokio::sync::{Notify, Semaphore};
+
+/// Pongs that may be buffered between two flushes. A pong has at most 127 bytes, so this is 8 KiB.
+const MAX_UNFLUSHED_PONGS: usize = 64;
+
+/// The pongs of one connection that may not have left the host.
+///
+/// The WebSocket layer answers each ping by itself, into a buffer that grows for as long as the
+/// peer does not read. So the reading half counts pings here, and stops reading when there are
+/// too many until the writing half has flushed that buffer.
+#[derive(Debug)]
+pub(crate) struct PongBudget {
+    permits: Semaphore,
+    flush_requested: Notify,
+}
+
+/// The peer did not read its pongs in time.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PongsUnread;
+
+impl PongBudget {
+    pub(crate) fn new() -> Self {
+        PongBudget {
+            permits: Semaphore::new(MAX_UNFLUSHED_PONGS),
+            flush_requested: Notify::new(),
+        }
+    }
+
+    /// Counts a ping. Waits for a flush if there have been too many since the last one.
+    pub(crate) async fn count_ping(&self, timeout: Duration) -> Result<(), PongsUnread> {
+        if self.needs_flush() {
+            self.flush_requested.notify_one();
+        }
+        match tokio::time::timeout(timeout, self.permits.acquire()).await {
+            Ok(Ok(permit)) => {
+                permit.forget();
+                Ok(())
+            }
+            Ok(Err(_)) | Err(_) => Err(PongsUnread),
+        }
+    }
+
+    /// Waits until the reading half needs a flush.
+    pub(crate) async fn flush_requested(&self) {
+        self.flush_requested.notified().await;
+    }
+
+    /// Returns `true` if the reading half can't go on without a flush.
+    pub(crate) fn needs_flush(&self) -> bool {
+        self.permits.available_permits() == 0
+    }
+
+    /// Called when everything that was buffered has been written.
+    pub(crate) fn flushed(&self) {
+        let used = MAX_UNFLUSHED_PONGS.saturating_sub(self.permits.available_permits());
+        self.permits.add_permits(used);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_secs(5);
+
+    #[tokio::test(start_paused = true)]
+    async fn reading_stops_until_the_pongs_are_flushed() {
+        let budget = PongBudget::new();
+        for _ in 0..MAX_UNFLUSHED_PONGS {
+            assert_eq!(budget.count_ping(TIMEOUT).await, Ok(()));
+        }
+        let flush = async {
+            budget.flush_requested().await;
+            budget.flushed();
+        };
+        let (counted, ()) = tokio::join!(budget.count_ping(TIMEOUT), flush);
+        assert_eq!(counted, Ok(()));
+        assert_eq!(budget.permits.available_permits(), MAX_UNFLUSHED_PONGS - 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pongs_that_are_never_flushed_are_an_error() {
+        let budget = PongBudget::new();
+        for _ in 0..MAX_UNFLUSHED_PONGS {
+            assert_eq!(budget.count_ping(TIMEOUT).await, Ok(()));
+        }
+        assert_eq!(budget.count_ping(TIMEOUT).await, Err(PongsUnread));
+    }
+}
