@@ -11,6 +11,7 @@ mod changes;
 mod choices;
 mod customizing;
 mod files;
+mod flood;
 mod gate;
 mod limits;
 mod loads;
