@@ -20,6 +20,7 @@ mod marks;
 mod mcp;
 mod mending;
 mod offered;
+mod option_label;
 mod options;
 mod own_sessions;
 mod probe;

@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use agenthost_core::SessionKey;
 use agenthost_core::agent::AgentEvent;
-use agenthost_protocol::chat::{ChatAction, ToolResultContent, ToolResultText};
+use agenthost_protocol::chat::{
+    ChatAction, ToolResultContent, ToolResultEmbeddedResource, ToolResultText,
+};
+use agenthost_protocol::common::ContentRef;
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::{Contents, LARGEST};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 
 use crate::agent::HostGone;
 
-/// Longest text of a tool result that is part of the state.
+/// Longest text or embedded data of a tool result that is part of the state.
 const LONGEST: usize = 64 * 1024;
 
 /// How much of a longer one is.
@@ -56,7 +61,15 @@ fn blocks(event: &mut AgentEvent) -> Option<&mut Vec<ToolResultContent>> {
 }
 
 fn is_long(block: &ToolResultContent) -> bool {
-    matches!(block, ToolResultContent::Text(text) if text.text.len() > LONGEST)
+    match block {
+        ToolResultContent::Text(text) => text.text.len() > LONGEST,
+        ToolResultContent::EmbeddedResource(embedded) => embedded.data.len() > LONGEST,
+        ToolResultContent::Resource(_)
+        | ToolResultContent::FileEdit(_)
+        | ToolResultContent::Terminal(_)
+        | ToolResultContent::Subagent(_)
+        | ToolResultContent::Unknown(_) => false,
+    }
 }
 
 /// The beginning of a text that is too long, and where the whole is. What can't
@@ -66,12 +79,16 @@ fn shorten(
     session: &SessionKey,
     block: ToolResultContent,
 ) -> Vec<ToolResultContent> {
-    let ToolResultContent::Text(whole) = block else {
+    if !is_long(&block) {
         return vec![block];
-    };
-    if whole.text.len() <= LONGEST {
-        return vec![ToolResultContent::Text(whole)];
     }
+    let whole = match block {
+        ToolResultContent::Text(whole) => whole,
+        ToolResultContent::EmbeddedResource(embedded) => {
+            return vec![store_embedded(contents, session, embedded)];
+        }
+        other => return vec![other],
+    };
     let beginning = up_to(&whole.text, BEGINNING);
     let kept = up_to(&whole.text, usize::try_from(LARGEST).unwrap_or(usize::MAX));
     let mut blocks = vec![text(beginning)];
@@ -84,6 +101,27 @@ fn shorten(
         blocks.push(text(&format!("(The last {lost} bytes were too many)")));
     }
     blocks
+}
+
+/// Stores embedded data, such as a picture, as content, and refers to it. Data
+/// that is no base64 can't be shown by anyone.
+fn store_embedded(
+    contents: &Contents,
+    session: &SessionKey,
+    embedded: ToolResultEmbeddedResource,
+) -> ToolResultContent {
+    let Ok(bytes) = STANDARD.decode(&embedded.data) else {
+        return text("(Embedded data that is not base64)");
+    };
+    let kind = embedded.content_type;
+    let ending = kind.split_once('/').map_or("bin", |(_, ending)| ending);
+    match contents.put(session, &bytes, &format!("data.{ending}")) {
+        Ok(reference) => ToolResultContent::Resource(ContentRef {
+            content_type: Some(kind),
+            ..reference
+        }),
+        Err(error) => text(&format!("(Embedded data is lost: {error})")),
+    }
 }
 
 fn text(text: &str) -> ToolResultContent {

@@ -68,6 +68,7 @@ struct LimitsTable {
     message_bytes: Option<usize>,
     connections: Option<usize>,
     subscriptions: Option<usize>,
+    sessions: Option<usize>,
     in_flight: Option<usize>,
     rate: Option<u32>,
     outbox_bytes: Option<usize>,
@@ -139,6 +140,7 @@ impl FileConfig {
         set(&mut limits.message.bytes, self.limits.message_bytes);
         set(&mut limits.connections, self.limits.connections);
         set(&mut limits.subscriptions, self.limits.subscriptions);
+        set(&mut limits.sessions, self.limits.sessions);
         set(&mut limits.in_flight, self.limits.in_flight);
         set(&mut limits.rate, self.limits.rate);
         set(&mut limits.outbox_bytes, self.limits.outbox_bytes);

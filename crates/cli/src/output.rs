@@ -1,6 +1,8 @@
 //! Everything that is printed, and nothing else.
 
 use std::io::{self, ErrorKind, Write};
+
+use agenthost_protocol::label::is_invisible;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -30,7 +32,7 @@ pub(crate) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
 
 /// Text of an agent, without what would move the cursor or worse.
 pub(crate) fn visible(text: &str) -> String {
-    let keep = |letter: &char| !is_hidden(*letter) || ['\n', '\t'].contains(letter);
+    let keep = |letter: &char| !is_invisible(*letter) || ['\n', '\t'].contains(letter);
     text.chars().filter(keep).collect()
 }
 
@@ -38,7 +40,7 @@ pub(crate) fn visible(text: &str) -> String {
 pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for letter in text.chars() {
-        if is_hidden(letter) {
+        if is_invisible(letter) {
             plain.extend(letter.escape_default());
         } else {
             plain.push(letter);
@@ -50,17 +52,6 @@ pub(crate) fn plain(text: &str) -> String {
 /// What peers wrote, among lines of ours.
 pub(crate) fn plain_lines(text: &str) -> String {
     text.lines().map(plain).collect::<Vec<_>>().join("\n")
-}
-
-/// Whether a letter shows nothing itself, but changes what others look like:
-/// it moves the cursor, turns the direction of writing around, or hides text in
-/// plain sight. What joins letters to one picture is none of these.
-fn is_hidden(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter,
-            '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Tells a person something. What peers wrote may be in it, so nothing that

@@ -14,9 +14,11 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::{AgentEvent, SlashCommand};
+use crate::agent_content::clean_event;
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
+use crate::links::is_web_page;
 use crate::waiting;
 
 /// Most commands that an agent can make known.
@@ -27,9 +29,10 @@ impl Host {
         &mut self,
         env: &Env,
         session: &Uri,
-        event: AgentEvent,
+        mut event: AgentEvent,
         out: &mut Effects,
     ) {
+        clean_event(&mut event);
         match event {
             AgentEvent::Opened { mut tools } => {
                 let mut names = BTreeSet::new();
@@ -137,6 +140,11 @@ impl Host {
             ChatAction::ResponsePart(added) if has_its_own_action(&added.part) => {
                 return Err("such a part is added by an action of its own".to_owned());
             }
+            ChatAction::InputRequested(requested)
+                if requested.request.url.iter().any(|url| !is_web_page(url)) =>
+            {
+                return Err("its URL is not one of a web page".to_owned());
+            }
             ChatAction::BackgroundWorkSet(set) => {
                 let session = self.owner(chat);
                 return session.map_or(Ok(()), |session| self.check_background(session, &set.work));
@@ -215,6 +223,13 @@ impl Host {
             return;
         }
         self.keep_workers(chat, &mut action);
+        if let Err(limit) = self.check_response(chat, &action) {
+            let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
+            if let Some(turn) = turn.map(|turn| turn.id.clone()) {
+                self.end_oversized_turn(env, chat, turn, &limit, out);
+            }
+            return;
+        }
         if let ChatAction::ToolCallComplete(complete) = &action {
             self.completed_by_agent(chat, &complete.target);
         }

@@ -14,6 +14,7 @@ use crate::effect::{Answer, Effects};
 use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
+use crate::limits::MAX_SESSION_CHATS;
 use crate::refusal::Failure;
 use crate::turns::Source;
 use crate::{policy, uris};
@@ -43,6 +44,10 @@ impl Host {
             return Err(Failure::ChatExists(params.chat));
         }
         uris::check_chat(&params.chat)?;
+        if state.chats.len() >= MAX_SESSION_CHATS {
+            let reason = format!("a session may have at most {MAX_SESSION_CHATS} chats");
+            return Err(Failure::InvalidParams(reason));
+        }
         let refuse = |reason: &str| Err(Failure::InvalidParams(reason.to_owned()));
         if state.lifecycle != SessionLifecycle::Ready {
             return refuse("the session is not ready");

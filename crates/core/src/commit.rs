@@ -66,6 +66,9 @@ impl Host {
             Outcome::NoOp if origin.is_some() => {}
             Outcome::NoOp | Outcome::WrongChannel | Outcome::Invalid(_) => return outcome,
         }
+        if let (ChannelState::Chat(state), Action::Chat(action)) = (&loaded.state, &action) {
+            self.responses.record(channel, state, action);
+        }
         let (mut older, mut to) = (Vec::new(), Vec::new());
         for (connection, subscription) in &target.subscribers {
             match subscription.older {
@@ -188,6 +191,7 @@ impl Host {
             return;
         };
         self.forget_messages(channel);
+        self.responses.forget(channel);
         if let Some(session) = &removed.session {
             self.allow_tools(session, channel, None, out);
         }

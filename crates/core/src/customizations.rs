@@ -24,6 +24,7 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::SlashCommand;
+use crate::agent_content::{clean_commands, clean_customization};
 use crate::customizing::{BroughtPlugin, CustomizationErrand, CustomizationEvent};
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
@@ -159,8 +160,12 @@ impl Host {
             return;
         }
         match event {
-            CustomizationEvent::Found { all } => self.found(session, all, out),
-            CustomizationEvent::Updated(customization) => {
+            CustomizationEvent::Found { mut all } => {
+                all.iter_mut().for_each(clean_customization);
+                self.found(session, all, out);
+            }
+            CustomizationEvent::Updated(mut customization) => {
+                clean_customization(&mut customization);
                 self.updated(session, *customization, out);
             }
             CustomizationEvent::Gone(id) => {
@@ -175,6 +180,7 @@ impl Host {
             } => self.ask_for(ticket, &client, wanted, out),
             CustomizationEvent::Commands { mut commands } => {
                 commands.truncate(COMMANDS);
+                clean_commands(&mut commands);
                 if let Some(known) = self.customizing.get_mut(session) {
                     known.commands = commands;
                 }

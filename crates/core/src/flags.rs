@@ -3,6 +3,7 @@
 
 use agenthost_protocol::chat::{ChatAction, ChatIsArchivedChanged};
 use agenthost_protocol::common::SessionStatus;
+use agenthost_protocol::label::clean_label;
 use agenthost_protocol::session::{
     SessionAction, SessionIsArchivedChanged, SessionIsReadChanged, SessionTitleChanged,
 };
@@ -79,6 +80,7 @@ impl Host {
         let line = text.lines().map(str::trim).find(|line| !line.is_empty());
         if let (true, Some(line)) = (untitled, line) {
             let mut title: String = line.chars().take(TITLE).collect();
+            clean_label(&mut title);
             if line.chars().count() > TITLE {
                 title.push('…');
             }
@@ -95,7 +97,8 @@ impl Host {
         let before = &state.metadata.title;
         let given = before.is_empty() || self.given_titles.get(session) == Some(before);
         let line = title.lines().map(str::trim).find(|line| !line.is_empty());
-        let title: String = line.unwrap_or_default().chars().take(LONGEST).collect();
+        let mut title: String = line.unwrap_or_default().chars().take(LONGEST).collect();
+        clean_label(&mut title);
         let default = state.default_chat.as_ref() == Some(chat);
         if default && given && !title.is_empty() && *before != title {
             self.give(session, title, out);

@@ -16,6 +16,7 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::Release;
 
 use crate::agent::{ForbiddenValue, SlashCommand};
+use crate::agent_content::{clean_agents, clean_schema};
 use crate::changesets::Looking;
 use crate::clients::{Client, ClientRecord, Clients, Connection, Departure, Presence};
 use crate::customizations::Customizing;
@@ -27,6 +28,7 @@ use crate::grants::AccessRequest;
 use crate::input::{ConnectionId, Input, Loaded};
 use crate::questions::Questions;
 use crate::readings::{Reading, Senders};
+use crate::response_usage::ResponseUsages;
 use crate::servers::ToolCalls;
 use crate::terminal_turns::Run;
 use crate::tool_checks::ToolChecks;
@@ -53,6 +55,8 @@ pub struct Config {
     pub grace: Millis,
     /// Most subscriptions of one connection.
     pub subscriptions: usize,
+    /// Most sessions that there may be at a time (`limits.sessions`).
+    pub max_sessions: usize,
 }
 
 /// What the log remembers.
@@ -121,6 +125,8 @@ pub struct Host {
     pub(crate) tokens: TokenBook,
     /// What is known of the customizations of sessions that are followed.
     pub(crate) customizing: BTreeMap<Uri, Customizing>,
+    /// How large the responses of running turns are.
+    pub(crate) responses: ResponseUsages,
     pub(crate) tool_calls: ToolCalls,
     pub(crate) tool_checks: ToolChecks,
     /// Code that may run, as it was last told.
@@ -171,7 +177,9 @@ impl Channel {
 
 impl Host {
     /// A host that goes on where the log ends.
-    pub fn new(config: Config, remembered: Remembered) -> Self {
+    pub fn new(mut config: Config, remembered: Remembered) -> Self {
+        clean_agents(&mut config.agents);
+        config.schemas.values_mut().for_each(clean_schema);
         let mut host = Host {
             config,
             seq: remembered.seq,
@@ -192,6 +200,7 @@ impl Host {
             given_titles: BTreeMap::new(),
             tokens: TokenBook::default(),
             customizing: BTreeMap::new(),
+            responses: ResponseUsages::default(),
             tool_calls: ToolCalls::default(),
             tool_checks: ToolChecks::default(),
             trusted_told: BTreeSet::new(),

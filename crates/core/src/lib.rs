@@ -13,6 +13,7 @@
 //! client's action, `react` what follows from one.
 
 pub mod agent;
+mod agent_content;
 mod agent_events;
 mod agent_notes;
 mod annotations;
@@ -46,6 +47,8 @@ mod host;
 mod input;
 mod isolation;
 mod leave;
+mod limits;
+pub mod links;
 mod memory;
 mod moves;
 mod needs;
@@ -55,6 +58,7 @@ mod react;
 mod readings;
 mod receive;
 mod refusal;
+mod response_usage;
 mod restore;
 mod scenes;
 mod servers;
@@ -79,6 +83,7 @@ mod watches;
 mod whose_tokens;
 mod workers;
 
+pub use agent_content::clean_action;
 pub use authentication::{Token, TokenPlace};
 pub use changes::{
     ChangeErrand, ChangeOperation, ChangeTask, Comparison, GitStanding, Mark, Marked, Moment,

@@ -23,6 +23,7 @@ use agenthost_protocol::uri::Uri;
 use crate::completions;
 use crate::env::Env;
 use crate::host::Host;
+use crate::limits::check_message_meta;
 use crate::refusal::{Failure, Refusal};
 
 impl Host {
@@ -56,7 +57,9 @@ impl Host {
                     chat,
                     earlier: self.earlier(channel),
                 };
-                chat::judge(env, &place, client, action).map(Action::Chat)
+                let action = chat::judge(env, &place, client, action)?;
+                self.check_response(channel, &action)?;
+                Ok(Action::Chat(action))
             }
             (ChannelState::Session(session), Action::Session(action)) => {
                 let agent = self.agent_of(session);
@@ -115,6 +118,7 @@ pub(crate) fn check_message(
     message: &Message,
 ) -> Result<(), Refusal> {
     from_user(message)?;
+    check_message_meta(message)?;
     completions::check_attachments(message)?;
     if let Some(model) = &message.model
         && !agent.is_some_and(|agent| agent.has_model(&model.id))
@@ -148,6 +152,18 @@ pub(crate) const NAME: usize = 200;
 fn check_name(what: &str, name: &str) -> Result<(), Refusal> {
     if name.is_empty() || name.len() > NAME {
         let reason = format!("the name of a {what} has 1 to {NAME} bytes");
+        return Err(Refusal::Invalid(reason));
+    }
+    Ok(())
+}
+
+/// Longest title that is kept, in characters (SEC-5).
+const TITLE: usize = 500;
+
+/// A title that a client chose.
+fn check_title(title: &str) -> Result<(), Refusal> {
+    if title.chars().count() > TITLE {
+        let reason = format!("a title has at most {TITLE} characters");
         return Err(Refusal::Invalid(reason));
     }
     Ok(())

@@ -73,6 +73,12 @@ pub enum Failure {
     /// Something went wrong that is nobody's fault.
     #[error("{0}")]
     Failed(String),
+    /// The host has as many sessions as it may have.
+    #[error(
+        "there are {0} sessions, the most that `limits.sessions` allows: dispose of some, or \
+         raise the limit in the configuration"
+    )]
+    TooManySessions(usize),
     /// The parameters do not make sense.
     #[error("{0}")]
     InvalidParams(String),
@@ -102,6 +108,7 @@ impl From<Failure> for RpcError {
             Failure::FileChanged(_) => ErrorCode::Conflict,
             Failure::Failed(_) => ErrorCode::InternalError,
             Failure::NotInitialized | Failure::AlreadyInitialized => ErrorCode::InvalidRequest,
+            Failure::TooManySessions(_) => ErrorCode::InvalidRequest,
             Failure::UnknownClient(_) | Failure::UnknownChannel(_) => ErrorCode::NotFound,
             Failure::ClientTaken(_) => ErrorCode::PermissionDenied,
             Failure::MalformedVersion(_) | Failure::InvalidParams(_) => ErrorCode::InvalidParams,
@@ -176,6 +183,14 @@ pub enum Refusal {
     /// The agent does not have it.
     #[error("the agent does not support {0}")]
     Unsupported(&'static str),
+    /// A byte limit is exceeded.
+    #[error("{what} may have at most {limit} bytes")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+    },
     /// A value is not allowed.
     #[error("{0}")]
     Invalid(String),

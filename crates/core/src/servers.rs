@@ -26,6 +26,7 @@ use calls::{Called, refuse};
 use complaints::holds;
 
 use crate::agent::AgentCommand;
+use crate::agent_content::clean_server_tools;
 use crate::client_tools::client_tools;
 use crate::customizations::{all_of, is_stopped, server, servers};
 use crate::effect::{Effect, Effects};
@@ -348,6 +349,7 @@ impl Host {
     /// The tools of servers are others now.
     fn learn_tools(&mut self, session: &Uri, mut tools: Vec<ServerTool>, out: &mut Effects) {
         tools.truncate(TOOLS);
+        clean_server_tools(&mut tools);
         let Some(known) = self.customizing.get_mut(session) else {
             return;
         };

@@ -51,6 +51,9 @@ impl Host {
         if taken.iter().any(|uri| self.channels.contains_key(uri)) {
             return Err(Failure::SessionExists(session));
         }
+        if self.sessions.len() >= self.config.max_sessions {
+            return Err(Failure::TooManySessions(self.sessions.len()));
+        }
         let agent = self.agent_named(params.provider.as_ref())?;
         if let (Some(active), Some(client)) =
             (&params.active_client, self.clients.client_of(connection))

@@ -5,6 +5,7 @@ use std::fmt;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::common::ContentRef;
 use agenthost_protocol::ids::CommandId;
+use agenthost_protocol::label::clean_label;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::terminal::{
     TerminalAction, TerminalCleared, TerminalCommand, TerminalCommandDetectionAvailable,
@@ -109,7 +110,8 @@ impl Host {
                 self.originate(terminal, TerminalAction::Data(data), out);
                 self.trim_terminal(terminal, out);
             }
-            TerminalEvent::Title(title) => {
+            TerminalEvent::Title(mut title) => {
+                clean_label(&mut title);
                 let changed = TerminalTitleChanged { title };
                 self.originate(terminal, TerminalAction::TitleChanged(changed), out);
                 if listed {

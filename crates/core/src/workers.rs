@@ -23,6 +23,7 @@ use crate::chats::{new_chat, new_summary};
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
+use crate::limits::MAX_SESSION_CHATS;
 use crate::uris;
 
 impl Host {
@@ -73,6 +74,12 @@ impl Host {
             return Err("there is something at this address already".to_owned());
         }
         uris::check_chat(&worker.chat).map_err(|failure| failure.to_string())?;
+        let chats = self.session(session).map_or(0, |state| state.chats.len());
+        if chats >= MAX_SESSION_CHATS {
+            return Err(format!(
+                "a session may have at most {MAX_SESSION_CHATS} chats"
+            ));
+        }
         let parent = self.chat(&worker.parent);
         let parent = parent.filter(|_| self.owner(&worker.parent) == Some(session));
         let turn = parent.and_then(|parent| parent.active_turn.as_ref());

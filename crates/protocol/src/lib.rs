@@ -55,6 +55,7 @@ pub mod chat;
 pub mod common;
 pub mod connection;
 pub mod ids;
+pub mod label;
 pub mod list;
 pub mod number;
 pub mod outcome;

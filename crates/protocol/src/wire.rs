@@ -69,6 +69,31 @@ pub fn to_json<T: Wire>(value: &T) -> Json {
     serde_json::to_value(value).unwrap_or_default()
 }
 
+/// Returns how many bytes a value has as JSON, without building the text.
+pub fn encoded_len<T: serde::Serialize>(value: &T) -> usize {
+    let mut counter = ByteCounter(0);
+    // The writer accepts everything, and wire types have string keys and finite
+    // numbers, so this can't fail. If it did, the value counts as too large.
+    match serde_json::to_writer(&mut counter, value) {
+        Ok(()) => counter.0,
+        Err(_) => usize::MAX,
+    }
+}
+
+/// A writer that counts bytes and discards them.
+struct ByteCounter(usize);
+
+impl std::io::Write for ByteCounter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Why [`from_str`] failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FromStrError {

@@ -130,6 +130,8 @@ pub struct ServerLimits {
     pub connections: usize,
     /// Most subscriptions of one connection.
     pub subscriptions: usize,
+    /// Most sessions at a time. `createSession` is refused past it.
+    pub sessions: usize,
     /// Most messages of one connection that are being dealt with.
     pub in_flight: usize,
     /// Most messages of one connection in a second. Whoever is faster waits.
@@ -153,6 +155,7 @@ impl Default for ServerLimits {
             message: Limits::MESSAGE,
             connections: 256,
             subscriptions: 1_000,
+            sessions: 20_000,
             in_flight: 64,
             rate: 1_000,
             outbox_bytes: 8 * 1024 * 1024,

@@ -389,6 +389,7 @@ fn driver(
             customizable: customizable(config),
             grace: Millis(i64::try_from(grace).unwrap_or(i64::MAX)),
             subscriptions: config.limits.subscriptions,
+            max_sessions: config.limits.sessions,
         },
         remembered,
     );

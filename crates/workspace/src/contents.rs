@@ -4,6 +4,8 @@
 //! hash. Paths are made of hex digits that were checked, and opened from the
 //! folder by handle: no address leads anywhere else.
 
+mod quota;
+
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -18,6 +20,7 @@ use agenthost_protocol::uri::Uri;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, File, OpenOptions, OpenOptionsExt};
 
+use self::quota::{MAX_SESSION_BYTES, Quota};
 use crate::files::{FileError, LARGEST, encode};
 
 /// How the mark of a session begins that has a share in what is in a folder. No
@@ -30,6 +33,9 @@ pub enum ContentError {
     /// It would be too large to be read.
     #[error("{0} bytes are more than the {LARGEST} that are kept in one piece")]
     TooLarge(usize),
+    /// The session has stored as much as it may.
+    #[error("the stored content of a session may have at most {0} bytes")]
+    SessionFull(u64),
     /// The system says no.
     #[error("keep content: {0}")]
     Io(#[from] io::Error),
@@ -41,6 +47,7 @@ pub struct Contents {
     folder: Dir,
     /// For names that nobody else uses at the moment.
     written: AtomicU64,
+    quota: Quota,
 }
 
 impl Contents {
@@ -50,12 +57,22 @@ impl Contents {
     ///
     /// If the system says no.
     pub fn open(folder: &Path) -> io::Result<Self> {
+        Self::open_with_limit(folder, MAX_SESSION_BYTES)
+    }
+
+    /// The same, with a limit of the bytes that each session may store.
+    ///
+    /// # Errors
+    ///
+    /// If the system says no.
+    pub fn open_with_limit(folder: &Path, session_bytes: u64) -> io::Result<Self> {
         use std::os::unix::fs::DirBuilderExt;
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true).mode(0o700).create(folder)?;
         Ok(Contents {
             folder: Dir::open_ambient_dir(folder, ambient_authority())?,
             written: AtomicU64::new(0),
+            quota: Quota::new(session_bytes),
         })
     }
 
@@ -66,7 +83,8 @@ impl Contents {
     ///
     /// # Errors
     ///
-    /// If it is too large, or the system says no.
+    /// If it is too large, the session has no room for it, or the system says
+    /// no.
     pub fn put(
         &self,
         session: &SessionKey,
@@ -81,7 +99,12 @@ impl Contents {
         let found = self.folder.metadata(&path);
         let whole = |found: cap_std::fs::Metadata| found.len() == bytes.len() as u64;
         if !found.is_ok_and(whole) {
-            self.write(session, &path, bytes)?;
+            let (folder, size) = (session.as_str(), bytes.len() as u64);
+            if !self.quota.reserve(&self.folder, folder, size)? {
+                return Err(ContentError::SessionFull(self.quota.limit()));
+            }
+            self.write(session, &path, bytes)
+                .inspect_err(|_| self.quota.release(folder, size))?;
         }
         // A session of this name was gone, and there is one again.
         self.unmark(&gone(session.as_str()))?;
@@ -239,6 +262,7 @@ impl Contents {
     fn drop_unused(&self, folder: &str) -> io::Result<()> {
         if self.folder.exists(gone(folder)) && self.holders(folder)?.is_empty() {
             self.folder.remove_dir_all(folder)?;
+            self.quota.forget(folder);
         }
         Ok(())
     }

@@ -9,6 +9,7 @@
 use agenthost_protocol::chat::{ConfirmationOption, ConfirmationOptionKind};
 use agenthost_protocol::ids::ConfirmationOptionId;
 
+use super::option_label;
 use super::wire::schema::{ContentBlock, ToolCallContent, ToolCallUpdate};
 
 /// How much of the words is told.
@@ -41,7 +42,7 @@ impl PermissionOption {
 
     /// Whether it lets the call run. What is not known does not.
     pub(crate) fn allows(&self) -> bool {
-        self.kind.starts_with("allow")
+        option_label::allows(&self.kind)
     }
 
     /// How people get to see it.
@@ -53,7 +54,7 @@ impl PermissionOption {
         };
         ConfirmationOption {
             id: ConfirmationOptionId::from(self.id.as_str()),
-            label: self.label.clone(),
+            label: option_label::option_label(&self.label, &self.kind),
             kind,
             group: Some(group),
         }

@@ -15,6 +15,7 @@ use agenthost_core::agent::SlashCommand;
 use agenthost_protocol::chat::{ErrorPart, ToolResultContent};
 use agenthost_protocol::common::{ErrorInfo, Meta, UsageInfo};
 use agenthost_protocol::ids::{InputRequestId, ToolCallId, TurnId};
+use agenthost_protocol::label::clean_label;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
 use serde::de::DeserializeOwned;
@@ -146,13 +147,18 @@ impl ChatMapper {
         let update: ToolCallUpdate = read(params.get("toolCall")?)?;
         let options = params.get("options").and_then(Value::as_array);
         let text = |option: &Value, key: &str| Some(option.get(key)?.as_str()?.to_owned());
+        // A second option with the id of another can't be told from it when it
+        // is picked.
+        let mut ids = BTreeSet::new();
         let mut options: Vec<_> = options
             .into_iter()
             .flatten()
             .filter_map(|option| {
                 let id = text(option, "optionId")?;
-                Some(PermissionOption {
-                    label: text(option, "name").unwrap_or_else(|| id.clone()),
+                let mut label = text(option, "name").unwrap_or_else(|| id.clone());
+                clean_label(&mut label);
+                ids.insert(id.clone()).then(|| PermissionOption {
+                    label,
                     kind: text(option, "kind").unwrap_or_default(),
                     id,
                 })

@@ -11,6 +11,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use agenthost_core::agent::ClientTool;
+use agenthost_core::clean_action;
 use agenthost_core::tool_servers::ServerTool;
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
@@ -190,7 +191,9 @@ impl Play {
                     writeln!(self.heard, "keep {} {text:?}", kept.name).unwrap();
                 }
                 Told::Turn(event) => {
-                    for action in self.turn.map(event) {
+                    for mut action in self.turn.map(event) {
+                        // The host does this to the actions of every agent.
+                        clean_action(&mut action);
                         let json = wire::to_json(&Action::Chat(action.clone())).to_string();
                         writeln!(self.heard, "{}", shorten(&json)).unwrap();
                         self.reduce(&Action::Chat(action));
@@ -286,6 +289,9 @@ plays! {
     what_is_unknown_is_dropped
     sessions_have_titles_commands_modes_and_usage
     forms_are_questions
+    options_that_deceive_are_told_apart
+    labels_are_plain_and_output_is_verbatim
+    addresses_have_schemes_that_clients_open
     terminals_of_an_agent_can_be_watched
     a_tool_of_a_server_is_known_again
     a_tool_of_a_client_is_completed_by_its_client

@@ -4,6 +4,7 @@
 //! field `x_custom` next to a choice `x` is the agent's way to let people write
 //! an answer of their own: both are one question here.
 
+use agenthost_core::links::is_web_page;
 use agenthost_protocol::chat::{
     Answer, AnswerValue, Answers, BooleanQuestion, Choice, InputRequest, InputResponseKind,
     MultiSelectQuestion, NumberQuestion, Question, QuestionBase, SingleSelectQuestion,
@@ -38,15 +39,9 @@ pub(crate) fn read(id: InputRequestId, params: &Object) -> Option<(InputRequest,
         answers: None,
     };
     if mode == "url" {
-        let url = text("url")?;
         // Clients open it for people; anything else would run something.
-        if !["http://", "https://"]
-            .iter()
-            .any(|kind| url.starts_with(kind))
-        {
-            return None;
-        }
-        request.url = Some(Uri::from(url));
+        let url = Uri::from(text("url")?);
+        request.url = Some(Some(url).filter(is_web_page)?);
         return Some((request, Form { fields: Vec::new() }));
     }
     if mode != "form" {

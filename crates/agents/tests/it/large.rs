@@ -35,14 +35,22 @@ impl Agent for Teller {
 
 /// What the host hears of a result with these texts.
 async fn told(contents: Option<Arc<Contents>>, texts: &[&str]) -> Vec<ToolResultContent> {
-    let result = json!({"success": true, "pastTenseMessage": "Did it"});
-    let complete = json!({"turnId": "t", "toolCallId": "c", "result": result});
-    let mut complete: ToolCallComplete = wire::from_str(&complete.to_string()).unwrap();
     let block = |text: &&str| {
         let text = (*text).to_owned();
         ToolResultContent::Text(ToolResultText { text })
     };
-    complete.result.content = Some(texts.iter().map(block).collect());
+    told_blocks(contents, texts.iter().map(block).collect()).await
+}
+
+/// What the host hears of a result with these blocks.
+async fn told_blocks(
+    contents: Option<Arc<Contents>>,
+    blocks: Vec<ToolResultContent>,
+) -> Vec<ToolResultContent> {
+    let result = json!({"success": true, "pastTenseMessage": "Did it"});
+    let complete = json!({"turnId": "t", "toolCallId": "c", "result": result});
+    let mut complete: ToolCallComplete = wire::from_str(&complete.to_string()).unwrap();
+    complete.result.content = Some(blocks);
     let teller = Teller(AgentEvent::Chat {
         chat: chat(),
         action: Box::new(ChatAction::ToolCallComplete(Box::new(complete))),
@@ -115,4 +123,26 @@ async fn what_is_lost_is_said() {
     let heard = told(Some(contents), &[&"x".repeat(70_000)]).await;
     assert_eq!(heard.len(), 2);
     assert!(text(&heard[1]).starts_with("(The rest is lost: keep content: "));
+}
+
+/// A picture in a result is loaded by who looks at it, and is no part of the
+/// state.
+#[tokio::test]
+async fn large_embedded_data_is_put_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let contents = Arc::new(Contents::open(folder.path()).unwrap());
+    let embedded = |data: &str| {
+        let block = json!({"type": "embeddedResource", "data": data, "contentType": "image/png"});
+        wire::from_str::<ToolResultContent>(&block.to_string()).unwrap()
+    };
+    let (small, large) = ("AAAA".repeat(16 * 1024), "AAAA".repeat(16 * 1024 + 1));
+    let blocks = vec![embedded(&small), embedded(&large)];
+    let heard = told_blocks(Some(Arc::clone(&contents)), blocks).await;
+    assert_eq!(heard[0], embedded(&small));
+    let ToolResultContent::Resource(kept) = &heard[1] else {
+        panic!("{:?}", heard[1]);
+    };
+    assert_eq!(kept.content_type.as_deref(), Some("image/png"));
+    assert_eq!(kept.size_hint, Some(48 * 1024 + 3));
+    assert_eq!(heard.len(), 2);
 }

@@ -151,6 +151,10 @@ pub(crate) const KEYS: &[Key] = &[
     key("limits.connections", "most clients at a time"),
     key("limits.subscriptions", "most subscriptions of a client"),
     key(
+        "limits.sessions",
+        "most sessions at a time; more can't be created",
+    ),
+    key(
         "limits.in_flight",
         "most messages of a client that are being dealt with",
     ),

@@ -56,6 +56,7 @@ fn every_key_is_applied() {
         message_bytes = 1
         connections = 2
         subscriptions = 3
+        sessions = 12
         in_flight = 4
         rate = 5
         outbox_bytes = 6
@@ -122,6 +123,7 @@ fn every_key_is_applied() {
         (1, 2, 3, 4)
     );
     assert_eq!((limits.rate, limits.outbox_bytes), (5, 6));
+    assert_eq!(limits.sessions, 12);
     assert_eq!((limits.idle.as_secs(), limits.grace.as_secs()), (7, 8));
     let retention = config.retention;
     assert_eq!((retention.actions, retention.bytes), (9, 11 * 1024 * 1024));

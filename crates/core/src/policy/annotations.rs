@@ -9,6 +9,7 @@ use agenthost_protocol::ids::AnnotationId;
 use agenthost_protocol::uri::Uri;
 
 use super::{check_name, unknown};
+use crate::limits::{check_annotations, check_meta};
 use crate::refusal::Refusal;
 
 /// Most annotations of a session (SEC-5).
@@ -36,6 +37,10 @@ pub(super) fn judge(
         AnnotationsAction::EntrySet(set) => {
             find(state, &set.annotation_id)?;
             judge_entry(&set.entry)?;
+            let entry = std::slice::from_ref(&set.entry);
+            check_annotations(state, entry, |annotation, entry| {
+                annotation.id == set.annotation_id && entry.id == set.entry.id
+            })?;
         }
         AnnotationsAction::EntryRemoved(removed) => {
             let annotation = find(state, &removed.annotation_id)?;
@@ -58,6 +63,7 @@ fn judge_annotation(
 ) -> Result<(), Refusal> {
     check_name("annotation", annotation.id.as_str())?;
     of_session(session, &annotation.origin.session)?;
+    check_meta(annotation.meta.as_ref())?;
     if annotation.entries.is_empty() {
         return Err(Refusal::Invalid("an annotation has an entry".to_owned()));
     }
@@ -69,6 +75,9 @@ fn judge_annotation(
             return Err(Refusal::Invalid(reason));
         }
     }
+    check_annotations(state, &annotation.entries, |before, _| {
+        before.id == annotation.id
+    })?;
     if find(state, &annotation.id).is_ok() {
         return Ok(());
     }
@@ -86,6 +95,7 @@ fn judge_annotation(
 
 fn judge_entry(entry: &AnnotationEntry) -> Result<(), Refusal> {
     check_name("entry", entry.id.as_str())?;
+    check_meta(entry.meta.as_ref())?;
     if entry.text.as_str().len() > TEXT {
         let reason = format!("an entry has at most {TEXT} bytes");
         return Err(Refusal::Invalid(reason));

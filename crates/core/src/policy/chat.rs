@@ -14,6 +14,9 @@ use agenthost_protocol::session::{SessionLifecycle, SessionState};
 use super::{check_message, check_name, from_user, input, several_directories, unknown};
 use crate::contents::ContentAddress;
 use crate::env::Env;
+use crate::limits::{
+    MAX_DRAFT_BYTES, check_bytes, check_message_meta, check_meta, check_waiting, message_bytes,
+};
 use crate::refusal::Refusal;
 use crate::turns::elapsed;
 
@@ -47,6 +50,7 @@ pub(super) fn judge(
         ChatAction::TurnStarted(start) => start_turn(env, place, start)?,
         ChatAction::TurnCancelled(cancel) => {
             in_progress(chat, &cancel.turn_id)?;
+            check_meta(cancel.meta.as_ref())?;
             // Time is told by the host's clock (TUR-5).
             cancel.duration = elapsed(env, chat);
         }
@@ -76,6 +80,7 @@ pub(super) fn judge(
             check_message(place.agent, place.session, &set.message)?;
             check_name("waiting message", set.id.as_str())?;
             room_for(chat, &set.id, set.kind)?;
+            check_waiting(chat, &set.id, &set.message)?;
         }
         ChatAction::PendingMessageRemoved(removed) => {
             let waits = match removed.kind {
@@ -95,6 +100,8 @@ pub(super) fn judge(
         ChatAction::DraftChanged(change) => {
             if let Some(draft) = &change.draft {
                 from_user(draft)?;
+                check_message_meta(draft)?;
+                check_bytes("a draft", message_bytes(draft), MAX_DRAFT_BYTES)?;
             }
         }
         ChatAction::InputAnswerChanged(change) => input::judge_answer(chat, change)?,
@@ -139,6 +146,7 @@ pub(super) fn judge(
 fn start_turn(env: &Env, place: &Place<'_>, start: &mut TurnStarted) -> Result<(), Refusal> {
     let chat = place.chat;
     check_message(place.agent, place.session, &start.message)?;
+    check_meta(start.meta.as_ref())?;
     if let Some(active) = &chat.active_turn {
         return Err(Refusal::TurnInProgress(active.id.clone()));
     }
@@ -230,6 +238,7 @@ fn resumable(chat: &ChatState, turn: &TurnId) -> Result<(), Refusal> {
 /// The call that an action is about, in the turn that is running.
 fn call<'a>(chat: &'a ChatState, target: &ToolCallTarget) -> Result<&'a ToolCall, Refusal> {
     in_progress(chat, &target.turn_id)?;
+    check_meta(target.meta.as_ref())?;
     let turn = chat.active_turn.as_ref();
     let call = turn.and_then(|turn| turn.response_parts.call(target.tool_call_id.as_str()));
     call.ok_or_else(|| unknown("tool call", &target.tool_call_id))
@@ -260,6 +269,7 @@ fn confirm(
     }
     if let Some(suggestion) = &confirmed.user_suggestion {
         from_user(suggestion)?;
+        check_message_meta(suggestion)?;
     }
     if let Some(id) = &confirmed.selected_option_id {
         let mut options = call.question.options.iter().flatten();

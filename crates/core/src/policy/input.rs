@@ -6,14 +6,24 @@ use agenthost_protocol::chat::{
 };
 use agenthost_protocol::ids::{ChoiceId, InputRequestId};
 use agenthost_protocol::number::Number;
+use agenthost_protocol::wire::encoded_len;
 
 use super::{formats, unknown};
+use crate::limits::{MAX_ANSWERS_BYTES, check_bytes};
 use crate::refusal::Refusal;
+
+/// What the limit of answers is about, for refusals.
+const ANSWERS: &str = "the answers to a request";
 
 /// A draft may be unfinished, but it has to be of the right kind.
 pub(super) fn judge_answer(chat: &ChatState, change: &InputAnswerChanged) -> Result<(), Refusal> {
     let request = open_request(chat, &change.request_id)?;
     let question = question(request, change.question_id.as_str())?;
+    let others = request.answers.iter().flatten();
+    let others = others.filter(|(id, _)| **id != change.question_id);
+    let others: usize = others.map(|(_, answer)| encoded_len(answer)).sum();
+    let bytes = others.saturating_add(change.answer.as_ref().map_or(0, encoded_len));
+    check_bytes(ANSWERS, bytes, MAX_ANSWERS_BYTES)?;
     match &change.answer {
         None | Some(Answer::Skipped(_)) => Ok(()),
         Some(Answer::Draft(answer)) => fits(question, &answer.value),
@@ -27,6 +37,8 @@ pub(super) fn judge_completion(
     completed: &InputCompleted,
 ) -> Result<(), Refusal> {
     let request = open_request(chat, &completed.request_id)?;
+    let bytes = completed.answers.as_ref().map_or(0, encoded_len);
+    check_bytes(ANSWERS, bytes, MAX_ANSWERS_BYTES)?;
     if completed.response != InputResponseKind::Accept {
         return Ok(());
     }

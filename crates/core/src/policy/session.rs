@@ -8,15 +8,14 @@ use agenthost_protocol::session::{
     ActiveClient, Customization, SessionAction, SessionConfigChanged, SessionState,
 };
 use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::encoded_len;
 
-use super::{check_name, several_directories, unknown};
+use super::{check_name, check_title, several_directories, unknown};
 use crate::configuration::{check_value, with_defaults};
 use crate::customizations::{FoundServer, check_decisions, server, sort_decisions};
+use crate::limits::{MAX_ACTIVE_CLIENT_BYTES, check_bytes};
 use crate::refusal::Refusal;
 use crate::uris;
-
-/// Longest title that is kept (SEC-5).
-const TITLE: usize = 500;
 
 pub(super) fn judge(
     agent: Option<&AgentInfo>,
@@ -26,10 +25,7 @@ pub(super) fn judge(
 ) -> Result<SessionAction, Refusal> {
     match &mut action {
         SessionAction::TitleChanged(change) => {
-            if change.title.chars().count() > TITLE {
-                let reason = format!("a title has at most {TITLE} characters");
-                return Err(Refusal::Invalid(reason));
-            }
+            check_title(&change.title)?;
         }
         SessionAction::ActiveClientSet(set) => {
             check_active_client(client, &set.active_client)?;
@@ -113,6 +109,8 @@ pub(crate) fn check_active_client(client: &ClientId, active: &ActiveClient) -> R
     if active.client_id != *client {
         return Err(Refusal::NotSelf);
     }
+    let bytes = encoded_len(active);
+    check_bytes("an active client", bytes, MAX_ACTIVE_CLIENT_BYTES)?;
     for tool in &active.tools {
         check_name("tool", &tool.name)?;
     }

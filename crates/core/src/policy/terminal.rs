@@ -5,6 +5,7 @@ use agenthost_protocol::terminal::{
     TerminalAction, TerminalClaim, TerminalLifecycle, TerminalSessionClaim, TerminalState,
 };
 
+use super::check_title;
 use crate::refusal::Refusal;
 use crate::terminals::SIZES;
 
@@ -39,9 +40,8 @@ pub(super) fn judge(
                 if is_narrower(held, wanted) => {}
             _ => return Err(not_yours()),
         },
-        TerminalAction::Resized(_)
-        | TerminalAction::TitleChanged(_)
-        | TerminalAction::Cleared(_) => {}
+        TerminalAction::TitleChanged(change) => check_title(&change.title)?,
+        TerminalAction::Resized(_) | TerminalAction::Cleared(_) => {}
         TerminalAction::Data(_)
         | TerminalAction::CwdChanged(_)
         | TerminalAction::Exited(_)

@@ -67,8 +67,9 @@ fn a_server_with_tools_that_make_no_sense_degrades_what_it_stands_in() {
 /// those that it changed before.
 #[test]
 fn a_turn_is_about_the_files_of_its_chat() {
-    let side =
-        |file: &str| format!(r#"{{"uri": "file:///w/{file}", "content": {{"uri": "x:/1"}}}}"#);
+    let side = |file: &str| {
+        format!(r#"{{"uri": "file:///w/{file}", "content": {{"uri": "agenthost-content:/1"}}}}"#)
+    };
     let edit = |file: &str| format!(r#"{{"type": "fileEdit", "after": {}}}"#, side(file));
     let gone = format!(r#"{{"type": "fileEdit", "before": {}}}"#, side("gone.rs"));
     let (one, two) = (edit("one.rs"), edit("two.rs"));

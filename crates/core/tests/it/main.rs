@@ -21,6 +21,8 @@ mod directories;
 mod dispatch;
 mod handshake;
 mod invariants;
+mod labels;
+mod limits;
 mod log;
 mod moving;
 mod render;

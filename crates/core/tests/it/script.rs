@@ -34,6 +34,8 @@
 //! silent               the patience with the oldest call of a client is over
 //! ```
 //!
+//! `<N bytes>` stands for so many letters `x`, in scripts and in results.
+//!
 //! `s1` is short for the session `ahp-session:/s1`, `s1.chat` for its default
 //! chat, `root` for the host, `run` for the terminal of the latest command that
 //! the host was asked to run.
@@ -87,14 +89,52 @@ pub(crate) fn run(world: &mut World, script: &str) -> String {
         .filter(|line| !line.is_empty())
     {
         let quiet = line.strip_prefix("- ");
-        let effects = runner.run(quiet.unwrap_or(line));
+        let effects = runner.run(&fill(quiet.unwrap_or(line)));
         if quiet.is_some() {
             continue;
         }
         result.push(line.to_owned());
-        result.extend(render(&effects).iter().map(|line| format!("    {line}")));
+        let rendered = render(&effects);
+        result.extend(rendered.iter().map(|line| format!("    {}", unfill(line))));
     }
     result.join("\n")
+}
+
+/// Replaces each `<N bytes>` by so many letters `x`: large payloads would make
+/// scripts unreadable.
+fn fill(line: &str) -> String {
+    let mut filled = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once('<') {
+        filled.push_str(before);
+        let count = after.split_once(" bytes>");
+        match count.and_then(|(count, after)| Some((count.parse::<usize>().ok()?, after))) {
+            Some((count, after)) => {
+                filled.extend(std::iter::repeat_n('x', count));
+                rest = after;
+            }
+            None => {
+                filled.push('<');
+                rest = after;
+            }
+        }
+    }
+    filled + rest
+}
+
+/// Replaces long runs of `x` by `<N bytes>`, the reverse of [`fill`].
+fn unfill(text: &str) -> String {
+    const SHORTEST: usize = 300;
+    let mut short = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(&"x".repeat(SHORTEST)) {
+        let run = &rest[start..];
+        let count = run.len() - run.trim_start_matches('x').len();
+        short.push_str(&rest[..start]);
+        short.push_str(&format!("<{count} bytes>"));
+        rest = &run[count..];
+    }
+    short + rest
 }
 
 struct Runner<'w> {

@@ -135,6 +135,7 @@ pub(crate) fn config() -> Config {
         customizable: None,
         grace: Millis(30_000),
         subscriptions: 8,
+        max_sessions: 1_000,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use agenthost_protocol::label::clean_label;
 use agenthost_protocol::session::{McpAppCapabilities, McpServerApps};
 use agenthost_protocol::wire::{Json, Object};
 use rmcp::model::ServerCapabilities;
@@ -183,8 +184,9 @@ fn tool(listed: Json) -> Option<OwnTool> {
     let annotations = definition.get("annotations");
     let title = title.or_else(|| annotations?.get("title")?.as_str());
     let title = title.map(|title| {
-        let plain = title.chars().filter(|c| !c.is_control());
-        plain.take(200).collect::<String>()
+        let mut title: String = title.chars().take(200).collect();
+        clean_label(&mut title);
+        title
     });
     let meta = definition.get("_meta");
     let ui = meta
@@ -211,7 +213,7 @@ mod tests {
     fn tools_are_believed_as_far_as_they_make_sense() {
         let schema = json!({"type": "object"});
         let full = tool(json!({
-            "name": "a", "annotations": {"title": "A\u{7}"}, "inputSchema": schema,
+            "name": "a", "annotations": {"title": "A\u{7}\u{202e}"}, "inputSchema": schema,
             "_meta": {"ui/resourceUri": "ui://x"}, "later": 1,
         }))
         .unwrap();

@@ -7,6 +7,7 @@
 )]
 
 mod acp;
+mod agent_flood;
 mod changes;
 mod choices;
 mod customizing;

@@ -52,6 +52,7 @@ fn config() -> Config {
         customizable: None,
         grace: Millis(30_000),
         subscriptions: 100,
+        max_sessions: 100,
     }
 }
 

@@ -191,3 +191,27 @@ fn content_is_only_for_reading() {
     let failure = files.carry_out(&[], &read).unwrap_err();
     assert_eq!(RpcError::from(failure).code.number(), -32008);
 }
+
+/// A session that stores more and more is stopped; others are not, and neither
+/// is one that stores again what it has.
+#[test]
+fn a_session_stores_no_more_than_its_limit() {
+    let folder = TempDir::new().unwrap();
+    let contents = Contents::open_with_limit(folder.path(), 10).unwrap();
+    let put = |contents: &Contents, session: &str, bytes: &[u8]| {
+        let put = contents.put(&key(session), bytes, "a.txt");
+        put.map(drop).map_err(|error| error.to_string())
+    };
+    let full = "the stored content of a session may have at most 10 bytes".to_owned();
+    assert_eq!(put(&contents, "s:/1", b"12345"), Ok(()));
+    assert_eq!(put(&contents, "s:/1", b"12345"), Ok(()));
+    assert_eq!(put(&contents, "s:/1", b"123456"), Err(full.clone()));
+    assert_eq!(put(&contents, "s:/1", b"54321"), Ok(()));
+    assert_eq!(put(&contents, "s:/1", b"1"), Err(full.clone()));
+    assert_eq!(put(&contents, "s:/2", b"1"), Ok(()));
+    // What is there counts after a restart, too.
+    let again = Contents::open_with_limit(folder.path(), 10).unwrap();
+    assert_eq!(put(&again, "s:/1", b"1"), Err(full));
+    again.forget(&key("s:/1")).unwrap();
+    assert_eq!(put(&again, "s:/1", b"1234567890"), Ok(()));
+}

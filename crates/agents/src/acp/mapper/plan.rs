@@ -1,6 +1,7 @@
 //! The plan of an agent.
 
 use agenthost_protocol::chat::{ToolCallResult, ToolResultContent, ToolResultText};
+use agenthost_protocol::label::clean_label;
 use serde_json::Value;
 
 use super::{ChatMapper, Teller, read};
@@ -23,7 +24,10 @@ impl ChatMapper {
                 PlanEntryStatus::InProgress => "[~]",
                 _ => "[ ]",
             };
-            format!("- {done} {}", entry.content)
+            // An entry is one line of a list, not output.
+            let mut content = entry.content.clone();
+            clean_label(&mut content);
+            format!("- {done} {content}")
         });
         let text = lines.collect::<Vec<_>>().join("\n");
         let content = vec![ToolResultContent::Text(ToolResultText { text })];

@@ -1,0 +1,189 @@
+//! Byte limits: what is exactly at a limit is accepted, what is over it is not.
+
+use expect_test::expect;
+
+use crate::script::{check, run};
+use crate::world::{World, config};
+
+const RUNNING: &str = "
+    c1 joins a
+    c1 opens s1
+    c1 subscribe s1.chat
+    c1 starts t
+";
+
+const MIB: usize = 1024 * 1024;
+
+/// The limit of a response, in MiB.
+const RESPONSE: usize = 8;
+
+fn running() -> World {
+    let mut world = World::new();
+    run(&mut world, RUNNING);
+    world
+}
+
+fn says(text: &str) -> String {
+    format!(r#"agent s1 chat/delta {{"turnId": "t", "partId": "p", "content": "{text}"}}"#)
+}
+
+/// Fills the response of a turn up to its limit but for some bytes.
+fn fill_response(world: &mut World, room: usize) {
+    let part = r#"{"kind":"markdown","id":"p","content":""}"#;
+    let added = format!(r#"agent s1 chat/responsePart {{"turnId": "t", "part": {part}}}"#);
+    run(world, &added);
+    let left = RESPONSE * MIB - part.len() - room;
+    run(world, &says(&format!("<{left} bytes>")));
+}
+
+#[test]
+fn waiting_messages_share_one_limit() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 subscribe s1.chat
+        - c1 starts t
+        - c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "q1", "message": {"text": "<4194304 bytes>", "origin": {"kind": "user"}}}
+        - c1 ! s1.chat chat/pendingMessageSet {"kind": "steering", "id": "s", "message": {"text": "<4194303 bytes>", "origin": {"kind": "user"}}}
+        c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "q2", "message": {"text": "no", "origin": {"kind": "user"}}}
+        c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "q2", "message": {"text": "y", "origin": {"kind": "user"}}}
+        c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "q1", "message": {"text": "<4194304 bytes>", "origin": {"kind": "user"}}}
+        c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "q1", "message": {"text": "<4194305 bytes>", "origin": {"kind": "user"}}}
+        "#,
+        expect![[r#"
+            c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "q2", "message": {"text": "no", "origin": {"kind": "user"}}}
+                c1: 8 rejected: the waiting messages of a chat may have at most 8388608 bytes
+            c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "q2", "message": {"text": "y", "origin": {"kind": "user"}}}
+                c1: 9 s1.chat by a chat/pendingMessageSet {"message":{"text":"y","origin":{"kind":"user"}},"kind":"queued","id":"q2"}
+            c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "q1", "message": {"text": "<4194304 bytes>", "origin": {"kind": "user"}}}
+                c1: 10 s1.chat by a chat/pendingMessageSet {"message":{"text":"<4194304 bytes>","origin":{"kind":"user"}},"kind":"queued","id":"q1"}
+            c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "q1", "message": {"text": "<4194305 bytes>", "origin": {"kind": "user"}}}
+                c1: 11 rejected: the waiting messages of a chat may have at most 8388608 bytes
+        "#]],
+    );
+}
+
+#[test]
+fn a_response_at_its_limit_goes_on_and_past_it_the_turn_fails() {
+    let mut world = running();
+    fill_response(&mut world, 1);
+    let fits = run(&mut world, &says("y"));
+    expect![[r#"
+        agent s1 chat/delta {"turnId": "t", "partId": "p", "content": "y"}
+            c1: 8 s1.chat chat/delta {"content":"y","turnId":"t","partId":"p"}"#]]
+    .assert_eq(&fits);
+    let late = [says("z"), says("late")].join("\n");
+    let over = run(&mut world, &late);
+    expect![[r#"
+        agent s1 chat/delta {"turnId": "t", "partId": "p", "content": "z"}
+            c1: 9 s1.chat chat/error {"part":{"kind":"error","error":{"errorType":"responseTooLarge","message":"the response of a turn may have at most 8388608 bytes: the host has stopped the agent"}},"turnId":"t","duration":0}
+            agent s1: cancel t
+        agent s1 chat/delta {"turnId": "t", "partId": "p", "content": "late"}
+            nothing"#]].assert_eq(&over);
+    world.check_mirrors();
+}
+
+#[test]
+fn thoughts_tool_calls_and_their_results_count() {
+    let starts = r#"
+        agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "c", "toolName": "x", "displayName": "X"}
+        agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "c", "invocationMessage": "x", "confirmed": "not-needed"}
+    "#;
+    let floods = [
+        r#"agent s1 chat/toolCallComplete {"turnId": "t", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "x", "content": [{"type": "text", "text": "<2000000 bytes>"}]}}"#,
+        r#"agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "c", "invocationMessage": "x", "toolInput": "<2000000 bytes>"}"#,
+        r#"agent s1 chat/responsePart {"turnId": "t", "part": {"kind": "reasoning", "id": "r", "content": "<2000000 bytes>"}}"#,
+    ];
+    for flood in floods {
+        let mut world = running();
+        run(&mut world, starts);
+        fill_response(&mut world, MIB);
+        let result = run(&mut world, flood);
+        assert!(result.contains("responseTooLarge"), "{flood}: {result}");
+        world.check_mirrors();
+    }
+}
+
+/// What a running call shows is replaced, so only the latest counts.
+#[test]
+fn a_call_that_shows_its_progress_again_and_again_is_no_flood() {
+    let mut world = running();
+    run(
+        &mut world,
+        r#"
+        agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "c", "toolName": "x", "displayName": "X"}
+        agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "c", "invocationMessage": "x", "confirmed": "not-needed"}
+        "#,
+    );
+    for letter in ["a", "b"].into_iter().cycle().take(RESPONSE + 8) {
+        let shows = format!(
+            r#"agent s1 chat/toolCallContentChanged {{"turnId": "t", "toolCallId": "c", "content": [{{"type": "text", "text": "{letter}<{MIB} bytes>"}}]}}"#
+        );
+        let result = run(&mut world, &shows);
+        assert!(!result.contains("responseTooLarge"), "{result}");
+    }
+    world.check_mirrors();
+}
+
+/// A client's tool can't fill what an agent can't.
+#[test]
+fn the_result_of_a_client_counts_and_is_refused() {
+    let mut world = running();
+    run(
+        &mut world,
+        r#"
+        c1 ! s1 session/activeClientSet {"activeClient": {"clientId": "a", "tools": [{"name": "x"}]}}
+        agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "c", "toolName": "x", "displayName": "X", "contributor": {"kind": "client", "clientId": "a"}}
+        agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "c", "invocationMessage": "x", "confirmed": "not-needed"}
+        "#,
+    );
+    fill_response(&mut world, MIB);
+    let refused = run(
+        &mut world,
+        r#"c1 ! s1.chat chat/toolCallComplete {"turnId": "t", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "x", "content": [{"type": "text", "text": "<2000000 bytes>"}]}}"#,
+    );
+    expect![[r#"
+        c1 ! s1.chat chat/toolCallComplete {"turnId": "t", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "x", "content": [{"type": "text", "text": "<2000000 bytes>"}]}}
+            c1: 12 rejected: the response of a turn may have at most 8388608 bytes"#]].assert_eq(&refused);
+    let accepted = run(
+        &mut world,
+        r#"c1 ! s1.chat chat/toolCallComplete {"turnId": "t", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "x"}}"#,
+    );
+    assert!(!accepted.contains("rejected"), "{accepted}");
+    world.check_mirrors();
+}
+
+#[test]
+fn sessions_past_the_limit_are_refused_until_one_is_gone() {
+    let mut world = World::with(agenthost_core::Config {
+        max_sessions: 2,
+        ..config()
+    });
+    run(
+        &mut world,
+        "
+        c1 joins a
+        c1 createSession s1
+        c1 createSession s2
+        ",
+    );
+    let result = run(
+        &mut world,
+        "
+        c1 createSession s3
+        c1 createSession s2
+        - c1 disposeSession s1
+        - c1 createSession s3
+        c1 createSession s4
+        ",
+    );
+    expect![[r#"
+        c1 createSession s3
+            c1: error -32600 there are 2 sessions, the most that `limits.sessions` allows: dispose of some, or raise the limit in the configuration
+        c1 createSession s2
+            c1: error -32003 there is a session `ahp-session:/s2` already
+        c1 createSession s4
+            c1: error -32600 there are 2 sessions, the most that `limits.sessions` allows: dispose of some, or raise the limit in the configuration"#]].assert_eq(&result);
+    world.check_mirrors();
+}
