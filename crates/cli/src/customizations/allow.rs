@@ -13,6 +13,7 @@ use anyhow::{Context, bail};
 
 use super::describe::describe;
 use super::here::{Here, TRUSTED};
+use super::quoting::quoted;
 use crate::host_settings::{self, texts};
 use crate::output;
 use crate::place::{Attached, PATIENCE, Place};
@@ -126,7 +127,7 @@ async fn allow(client: &mut Client, mut here: Here, arguments: &Arguments) -> an
         agree().await?;
     }
     // Keys of an older digest never match, and would only use up the limit.
-    keys.retain(|key| is_current_code_key(key));
+    keys.retain(|key| is_current_key(key));
     keys.push(one.key.clone());
     set(client, keys).await?;
     output::note(&format!(
@@ -160,9 +161,16 @@ impl Coded {
     /// The code of the repository that the folder is in.
     fn repository(code: RepositoryCode, keys: &[String]) -> Self {
         let hooks = code.hooks.iter();
-        let hooks = hooks.map(|hook| format!("hook {}: {}", hook.name, hook.path.display()));
+        let hooks = hooks.map(|hook| {
+            format!(
+                "hook {}: {}",
+                quoted(&hook.name),
+                quoted(&hook.path.to_string_lossy())
+            )
+        });
         let settings = code.settings.iter();
-        let settings = settings.map(|(key, value)| format!("setting {key}: {value}"));
+        let settings =
+            settings.map(|(key, value)| format!("setting {}: {}", quoted(key), quoted(value)));
         Coded {
             name: "git".to_owned(),
             uri: code.repository.display().to_string(),
@@ -205,6 +213,11 @@ impl Coded {
     fn is_called(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name) || self.key == name || self.uri == name
     }
+}
+
+/// Whether a key can still match: one of a package, or one of a repository.
+fn is_current_key(key: &str) -> bool {
+    is_current_code_key(key) || RepositoryCode::is_current_key(key)
 }
 
 async fn inspect_repository(folder: PathBuf) -> anyhow::Result<Option<RepositoryCode>> {
@@ -253,7 +266,7 @@ fn list(coded: &[Coded], keys: &[String]) -> anyhow::Result<()> {
     for key in keys {
         let named = coded.iter().find(|one| one.key == *key);
         let name = named.map_or(String::new(), |one| format!("  {}", one.name));
-        let state = match is_current_code_key(key) {
+        let state = match is_current_key(key) {
             true => "allowed",
             false => "expired",
         };

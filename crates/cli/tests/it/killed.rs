@@ -192,6 +192,7 @@ async fn nothing_that_was_seen_is_lost() {
     let session = json!({"channel": SESSION, "workingDirectories": ["file:///tmp"]});
     client.ask("createSession", session).await;
     client.subscribe().await;
+    let first = client.seen;
 
     for round in 0..kills {
         // A turn that streams text of its own; it is ready once it starts.
@@ -245,7 +246,7 @@ async fn nothing_that_was_seen_is_lost() {
 
     // Everything that was ever told is in the log, as it was told.
     let mut other = Client::connect(&host).await;
-    let params = json!({"channel": "ahp-root://", "clientId": "b", "lastSeenServerSeq": 2, "subscriptions": [CHAT]});
+    let params = json!({"channel": "ahp-root://", "clientId": "a", "lastSeenServerSeq": first, "subscriptions": [CHAT]});
     let all = other.ask("reconnect", params).await;
     let logged: BTreeMap<_, _> = all["actions"]
         .as_array()

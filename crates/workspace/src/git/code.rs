@@ -63,6 +63,13 @@ impl RepositoryCode {
         Ok(git.inspection()?.code.clone())
     }
 
+    /// Whether a key is of the version that [`RepositoryCode::key`] has. Keys of
+    /// others never match.
+    pub fn is_current_key(key: &str) -> bool {
+        key.strip_prefix(KEY_VERSION)
+            .is_some_and(|rest| rest.starts_with(':'))
+    }
+
     pub(super) fn find(
         config: &RepositoryConfig,
         common_dir: &Path,
