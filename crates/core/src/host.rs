@@ -5,25 +5,23 @@ use std::sync::Arc;
 
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatState;
-use agenthost_protocol::common::SessionConfigSchema;
-use agenthost_protocol::connection::Implementation;
-use agenthost_protocol::ids::{ClientId, ProviderId, ServerSeq, TurnId};
+use agenthost_protocol::ids::{ClientId, ServerSeq, TurnId};
 use agenthost_protocol::number::Millis;
-use agenthost_protocol::root::{AgentInfo, AgentsChanged, RootAction, RootState};
+use agenthost_protocol::root::{AgentsChanged, RootAction, RootState};
 use agenthost_protocol::session::{SessionState, SessionSummary};
 use agenthost_protocol::terminal::TerminalInfo;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::Release;
 
-use crate::agent::{ForbiddenValue, SlashCommand};
+use crate::agent::SlashCommand;
 use crate::agent_content::{clean_agents, clean_schema};
 use crate::changesets::Looking;
 use crate::clients::{Client, ClientRecord, Clients, Connection, Departure, Presence};
+use crate::config::Config;
 use crate::customizations::Customizing;
 use crate::effect::Effects;
 use crate::env::Env;
 use crate::epochs::WriterEpochs;
-use crate::files::Root;
 use crate::grants::AccessRequest;
 use crate::input::{ConnectionId, Input, Loaded};
 use crate::questions::Questions;
@@ -33,31 +31,6 @@ use crate::servers::ToolCalls;
 use crate::terminal_turns::Run;
 use crate::tool_checks::ToolChecks;
 use crate::whose_tokens::TokenBook;
-
-/// What the host is told when it starts.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// What it calls itself.
-    pub server: Implementation,
-    /// The agents it offers, the default one first.
-    pub agents: Vec<AgentInfo>,
-    /// What can be configured about sessions of each agent.
-    pub schemas: BTreeMap<ProviderId, SessionConfigSchema>,
-    /// Values that nobody may choose for sessions of each agent.
-    pub forbidden: BTreeMap<ProviderId, Vec<ForbiddenValue>>,
-    /// Folders that clients may use, besides those of sessions.
-    pub roots: Vec<Root>,
-    /// Where a user starts to look for files.
-    pub default_directory: Option<Uri>,
-    /// Agents that take notice of customizations; `None` if nobody reads any.
-    pub customizable: Option<BTreeSet<ProviderId>>,
-    /// How long a client may be gone before it is forgotten.
-    pub grace: Millis,
-    /// Most subscriptions of one connection.
-    pub subscriptions: usize,
-    /// Most sessions that there may be at a time (`limits.sessions`).
-    pub max_sessions: usize,
-}
 
 /// What the log remembers.
 #[derive(Debug, Clone, Default)]

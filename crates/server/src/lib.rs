@@ -31,6 +31,7 @@ mod pace;
 mod pongs;
 mod serve;
 mod socket;
+mod startup;
 mod surveys;
 mod tls;
 mod wire_log;

@@ -153,7 +153,7 @@ async fn through_bare(file: &Path) -> (Duration, Sum) {
     });
     while let Some(data) = to_send.recv().await {
         let action = json!({"type": "terminal/data", "data": data});
-        let params = json!({"channel": "ahp-terminal:/bench", "action": action, "serverSeq": 1});
+        let params = json!({"channel": "ahp-terminal:/bench", "action": action, "serverSeq": 1_790_000_000_000_000_u64});
         bare.broadcast(encode::notification("action", &params).unwrap())
             .await;
     }

@@ -104,6 +104,7 @@ async fn read_all(clients: Vec<Client>) -> Vec<Client> {
 fn envelope(turn: &str) -> String {
     let action =
         json!({"type": "chat/delta", "turnId": turn, "partId": "text-1", "content": piece(SIZE)});
-    let params = json!({"channel": chat(), "action": action, "serverSeq": 1_000});
+    let params =
+        json!({"channel": chat(), "action": action, "serverSeq": 1_790_000_000_000_000_u64});
     encode::notification("action", &params).unwrap()
 }

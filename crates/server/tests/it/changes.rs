@@ -267,3 +267,56 @@ async fn what_a_turn_changed_is_shown_and_undone() {
     assert_eq!(gone["error"]["code"], -32008, "{gone}");
     server.stop().await.unwrap();
 }
+
+/// A repository whose hook and filter leave a file behind when they run.
+fn repository_with_code(folder: &Path, ran: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    git(folder, &["init", "--quiet", "--initial-branch=main"]);
+    std::fs::write(folder.join("a.txt"), "1\n").unwrap();
+    git(folder, &["add", "."]);
+    git(folder, &["commit", "--quiet", "--message", "first"]);
+    git(folder, &["config", "user.name", "A"]);
+    git(folder, &["config", "user.email", "a@example.com"]);
+    let filter = format!("echo filter >> '{}'; cat", ran.display());
+    git(folder, &["config", "filter.x.clean", &filter]);
+    std::fs::write(folder.join(".gitattributes"), "* filter=x\n").unwrap();
+    let hook = folder.join(".git/hooks/pre-commit");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    let text = format!("#!/bin/sh\necho hook >> '{}'\n", ran.display());
+    std::fs::write(&hook, text).unwrap();
+    std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[tokio::test]
+async fn code_of_a_repository_runs_when_it_is_allowed_and_not_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let temporary = tempfile::tempdir().unwrap();
+    let (folder, ran) = (temporary.path().join("p"), temporary.path().join("ran"));
+    std::fs::create_dir(&folder).unwrap();
+    repository_with_code(&folder, &ran);
+    let server = start(directory.path()).await;
+    let mut viewer = Viewer::join(&server, "a").await;
+    let here = format!("file://{}", folder.display());
+    let params = json!({"channel": SESSION, "workingDirectories": [here]});
+    viewer.ask("createSession", params).await;
+    viewer.watch("uncommitted").await;
+    viewer.until(&[(".gitattributes", 1, 0)]).await;
+    viewer.run("t1", "echo 2 >> a.txt").await;
+    let changed = [(".gitattributes", 1, 0), ("a.txt", 1, 0)];
+    viewer.until(&changed).await;
+    let refused = viewer.operate("commit").await;
+    let reason = refused["error"]["message"].as_str().unwrap();
+    assert!(reason.contains("hook pre-commit"), "{refused}");
+    assert!(reason.contains("agenthost customizations allow git"));
+    assert!(!ran.exists(), "code ran without consent");
+
+    let code = agenthost_workspace::RepositoryCode::inspect(&folder);
+    let key = code.unwrap().unwrap().key;
+    let allow = json!({"type": "root/configChanged", "config": {"trustedCode": [key]}});
+    viewer.dispatch("ahp-root://", allow).await;
+    let committed = viewer.operate("commit").await;
+    assert!(committed["result"]["message"].is_string(), "{committed}");
+    let ran = std::fs::read_to_string(&ran).unwrap();
+    assert!(ran.contains("hook") && ran.contains("filter"), "{ran}");
+    server.stop().await.unwrap();
+}

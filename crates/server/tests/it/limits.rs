@@ -141,6 +141,7 @@ async fn a_replay_is_bounded() {
     let a = join(&server, "a").await;
     create_session(&a).await;
     let mut mirror = Mirror::open(&a).await;
+    let seen = mirror.seen;
     start_turn(&a, "t1", "head -c 12000000 /dev/zero | tr '\\0' x").await;
     mirror
         .until(|action| {
@@ -157,7 +158,7 @@ async fn a_replay_is_bounded() {
     let terminal = content["resource"].as_str().unwrap();
     let reconnect = |channels: Value| {
         json!({"jsonrpc": "2.0", "id": 1, "method": "reconnect", "params": {
-            "channel": "ahp-root://", "clientId": "a", "lastSeenServerSeq": 4, "subscriptions": channels,
+            "channel": "ahp-root://", "clientId": "a", "lastSeenServerSeq": seen, "subscriptions": channels,
         }})
         .to_string()
     };

@@ -19,6 +19,7 @@ async fn a_client_that_never_reads_is_cut_off() {
     let a = join(&server, "a").await;
     create_session(&a).await;
     let mut mirror = Mirror::open(&a).await;
+    let seen = mirror.seen;
 
     let mut slow = Raw::connect(&server).await;
     slow.ask(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"channel":"ahp-root://","protocolVersions":["1.0.0"],"clientId":"slow"}}"#).await;
@@ -78,7 +79,7 @@ async fn a_client_that_never_reads_is_cut_off() {
     let mut again = Raw::connect(&server).await;
     let answer = again
         .ask(&format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"reconnect","params":{{"channel":"ahp-root://","clientId":"slow","lastSeenServerSeq":5,"subscriptions":["{}"]}}}}"#,
+            r#"{{"jsonrpc":"2.0","id":1,"method":"reconnect","params":{{"channel":"ahp-root://","clientId":"slow","lastSeenServerSeq":{seen},"subscriptions":["{}"]}}}}"#,
             chat_uri()
         ))
         .await;

@@ -27,7 +27,12 @@ fn turns(driver: &mut Driver, numbers: std::ops::Range<u32>) {
 }
 
 fn database(directory: &Path) -> Connection {
-    Connection::open(directory.join("agenthost.db")).unwrap()
+    let path = directory.join("agenthost.db");
+    let database = Connection::open(&path).unwrap();
+    // As every host has made it.
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(path, private).unwrap();
+    database
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! What people do about changes.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use agenthost_core::{ChangeOperation, ConnectionId, Mark, Moment, Operated, Operation, Span};
 use agenthost_protocol::rpc::RequestId;
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::ChangesError;
+use agenthost_workspace::{ChangesError, RepositoryCode};
 
 use super::{Scene, all_files, turn};
 
@@ -27,6 +28,12 @@ pub(super) fn operate(
     scene
         .changes
         .operate(&scene.session, &scene.directories(), &wanted)
+}
+
+/// Allows the hooks and filters that the repository has now.
+pub(super) fn allow_code(scene: &Scene) {
+    let code = RepositoryCode::inspect(&scene.folder).unwrap();
+    scene.changes.trust(BTreeSet::from([code.unwrap().key]));
 }
 
 fn uncommitted() -> Span {
@@ -141,6 +148,7 @@ fn a_commit_that_a_hook_refuses_changes_nothing() {
     fs::write(&hook, "#!/bin/sh\necho not today >&2\nexit 1\n").unwrap();
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(&hook, executable).unwrap();
+    allow_code(&scene);
     let status = scene.git(&["status", "--porcelain"]);
     let refused = operate(&scene, Operation::Commit, uncommitted(), None);
     assert_eq!(refused, Err(ChangesError::Git("not today".to_owned())));
@@ -235,6 +243,7 @@ fn a_hook_that_leaves_something_running_is_not_waited_for() {
     fs::write(&hook, "#!/bin/sh\nsleep 300 &\n").unwrap();
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(&hook, executable).unwrap();
+    allow_code(&scene);
     let begun = std::time::Instant::now();
     operate(&scene, Operation::Commit, uncommitted(), None).unwrap();
     assert!(begun.elapsed() < std::time::Duration::from_secs(60));

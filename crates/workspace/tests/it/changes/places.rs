@@ -82,7 +82,15 @@ fn no_branch_is_checked_out() {
 fn a_repository_without_files() {
     let scene = Scene::plain();
     scene.git(&["init", "--quiet", "--bare"]);
-    let none = scene.compare(Moment::Committed, Moment::Now);
+    // It is a folder like any other: what lies in a tree may look the same.
+    let none = scene.compare(Moment::Committed, Moment::Now).unwrap_err();
+    assert_eq!(none.to_string(), "the folder is in no git repository");
+    let scene = Scene::with(&[("a.txt", "a\n")]);
+    let inside = Scene {
+        folder: scene.folder.join(".git"),
+        ..Scene::beside(&scene)
+    };
+    let none = inside.compare(Moment::Committed, Moment::Now);
     assert_eq!(none, Err(ChangesError::Bare));
 }
 

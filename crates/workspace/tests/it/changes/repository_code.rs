@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use agenthost_core::{Mark, Moment, Operation, Span, WorktreeWish};
 use agenthost_workspace::{ChangesError, RepositoryCode, uri_of};
 
-use super::operations::operate;
+use super::operations::{allow_code, operate};
 use super::{Scene, git, turn};
 
 /// A folder with a program that leaves a file behind when it runs.
@@ -81,13 +81,6 @@ impl Trap {
     fn operate(&self, operation: Operation, from: Moment) -> Result<(), ChangesError> {
         let to = Moment::Now;
         operate(&self.scene, operation, Span { from, to }, None).map(drop)
-    }
-
-    fn allow(&self) {
-        let code = RepositoryCode::inspect(&self.scene.folder).unwrap();
-        self.scene
-            .changes
-            .trust(BTreeSet::from([code.unwrap().key]));
     }
 }
 
@@ -227,7 +220,7 @@ fn hooks_run_when_they_are_allowed_as_they_are() {
     assert!(refusal.contains("hook pre-commit"), "{refusal}");
     assert_eq!(trap.ran(), None);
 
-    trap.allow();
+    allow_code(&trap.scene);
     trap.operate(Operation::Commit, Moment::Committed).unwrap();
     assert!(trap.ran().is_some_and(|ran| ran.contains("pre-commit")));
 
@@ -256,7 +249,7 @@ fn operations_need_the_filters_of_the_repository_to_be_allowed() {
     let shown = trap.operate(Operation::ShowPatch, Moment::Marked(Mark::Start));
     shown.unwrap();
     assert_eq!(trap.ran(), None);
-    trap.allow();
+    allow_code(&trap.scene);
     trap.operate(Operation::Stage, Moment::Committed).unwrap();
     assert!(trap.ran().is_some());
 }
