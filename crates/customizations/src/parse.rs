@@ -4,6 +4,8 @@
 //! in words, and the rest works.
 
 mod components;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod hooks;
 mod manifest;
 mod markdown;
