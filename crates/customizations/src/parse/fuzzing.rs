@@ -13,7 +13,7 @@ use agenthost_protocol::wire;
 
 use super::{Detail, Frame, Kind, LONGEST_NAME, Layout, Parsed, parse};
 use crate::front_matter;
-use crate::package::Package;
+use crate::package::{Package, usable_name};
 
 /// Larger input would only find out how long parsing takes.
 const MAX_INPUT_BYTES: usize = 16 * 1024;
@@ -64,7 +64,10 @@ pub fn manifests(data: &[u8]) {
         Some(files) => {
             for file in files.split(&format!("\n{SEPARATOR}")) {
                 let (path, content) = file.split_once('\n').unwrap_or((file, ""));
-                package.add(path, content.as_bytes().to_vec());
+                // Whoever fills a package skips other names.
+                if path.split('/').all(usable_name) {
+                    package.add(path, content.as_bytes().to_vec());
+                }
             }
         }
         None => {
