@@ -13,6 +13,8 @@ mod chat;
 mod chunks;
 mod content;
 mod family;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod lines;
 mod live;
 mod mapper;

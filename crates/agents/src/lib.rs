@@ -15,6 +15,8 @@
 mod acp;
 mod agent;
 mod agents;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod installed;
 mod known;
 mod large;

@@ -2,6 +2,8 @@
 
 mod archive;
 mod download;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

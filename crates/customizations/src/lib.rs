@@ -19,6 +19,8 @@ mod disk;
 mod driver;
 pub mod fetch;
 mod front_matter;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod hooks;
 mod identity;
 mod look;

@@ -12,6 +12,8 @@ mod allowed;
 mod answers;
 mod challenge;
 mod forwards;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod gateway;
 mod guard;
 mod http;

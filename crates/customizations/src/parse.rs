@@ -5,6 +5,8 @@
 
 mod code_digest;
 mod components;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod hooks;
 mod manifest;
 mod markdown;

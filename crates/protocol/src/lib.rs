@@ -54,6 +54,8 @@ pub mod channel;
 pub mod chat;
 pub mod common;
 pub mod connection;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod ids;
 pub mod label;
 pub mod list;

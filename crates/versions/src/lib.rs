@@ -17,6 +17,8 @@
 mod chain;
 mod document;
 mod edit;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod graph;
 mod history;
 mod rows;

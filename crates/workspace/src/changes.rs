@@ -10,6 +10,8 @@
 mod compare;
 mod content;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod marks;
 mod names;
 mod operate;

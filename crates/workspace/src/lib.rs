@@ -20,6 +20,8 @@ mod contents;
 mod environment;
 mod files;
 mod find;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod git;
 mod protected;
 mod terminal;

@@ -1,6 +1,8 @@
 //! A shell, or one command, in a terminal of its own.
 
 mod ending;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod leftovers;
 mod marks;
 mod output;

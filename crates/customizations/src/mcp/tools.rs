@@ -104,7 +104,7 @@ pub(super) async fn list(link: &Link, cancel: &CancellationToken) -> Result<List
 
 /// A list, as far as it is known.
 #[derive(Default)]
-struct Listing {
+pub(super) struct Listing {
     tools: Vec<OwnTool>,
     /// How many were no tools, or had the name of another one.
     wrong: usize,
@@ -117,7 +117,7 @@ impl Listing {
         self.tools.len() >= MOST
     }
 
-    fn add(&mut self, listed: Vec<Json>) {
+    pub(super) fn add(&mut self, listed: Vec<Json>) {
         for one in listed {
             if self.is_full() {
                 self.is_cut = true;
@@ -131,7 +131,7 @@ impl Listing {
         }
     }
 
-    fn over(self) -> Listed {
+    pub(super) fn over(self) -> Listed {
         let wrong = match self.wrong {
             0 => None,
             wrong => Some(format!(

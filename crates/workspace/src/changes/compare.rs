@@ -134,7 +134,7 @@ pub(super) fn diff_tree(
 }
 
 /// Reads what git lists: first what each file is, then its lines.
-fn parse(output: &[u8], key: &str) -> Option<Vec<Difference>> {
+pub(super) fn parse(output: &[u8], key: &str) -> Option<Vec<Difference>> {
     let mut fields = output.split(|byte| *byte == 0).peekable();
     let mut differences = Vec::new();
     while fields.peek().is_some_and(|field| field.starts_with(b":")) {
@@ -179,12 +179,18 @@ fn parse(output: &[u8], key: &str) -> Option<Vec<Difference>> {
     Some(differences)
 }
 
-/// How much differs in all.
+/// How much differs in all. git's own counts are not believed to be small.
 pub(super) fn summarize(differences: &[Difference]) -> ChangesSummary {
-    let lines = || differences.iter().filter_map(|difference| difference.lines);
+    let lines = differences.iter().filter_map(|difference| difference.lines);
+    let (additions, deletions) = lines.fold((0_u64, 0_u64), |(added, removed), lines| {
+        (
+            added.saturating_add(lines.0),
+            removed.saturating_add(lines.1),
+        )
+    });
     ChangesSummary {
-        additions: Some(lines().map(|(added, _)| added).sum()),
-        deletions: Some(lines().map(|(_, removed)| removed).sum()),
+        additions: Some(additions),
+        deletions: Some(deletions),
         files: Some(differences.len() as u64),
     }
 }

@@ -196,11 +196,7 @@ fn list(repository: &Repository, git: &Git) -> Result<Listed, ChangesError> {
     } else {
         git.ask(["ls-files", "-z", "--unmerged"])?
     };
-    let unmerged = names::split(&unmerged).filter_map(|entry| {
-        let name = entry.splitn(2, |byte| *byte == b'\t').nth(1);
-        name.map(<[u8]>::to_vec)
-    });
-    let mut changed: BTreeSet<Vec<u8>> = unmerged.collect();
+    let mut changed: BTreeSet<Vec<u8>> = self::unmerged(&unmerged).collect();
     let mut left_out = BTreeSet::new();
     let mut bytes = 0;
     let adopted = adopted(repository)?;
@@ -228,6 +224,14 @@ fn list(repository: &Repository, git: &Git) -> Result<Listed, ChangesError> {
         }
     }
     Ok(Listed { changed, left_out })
+}
+
+/// The names in the output of `git ls-files --unmerged`.
+pub(super) fn unmerged(output: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    names::split(output).filter_map(|entry| {
+        let name = entry.splitn(2, |byte| *byte == b'\t').nth(1);
+        name.map(<[u8]>::to_vec)
+    })
 }
 
 /// How large a file is; none if it is left out. One that is gone has no size.

@@ -21,7 +21,7 @@ pub(super) struct Sequences {
     /// Text that can't be told yet.
     text: Vec<u8>,
     /// What may be the beginning of a sequence.
-    open: Vec<u8>,
+    pub(super) open: Vec<u8>,
     /// How much of it need not be looked at again.
     seen: usize,
     marks: Marks,

@@ -1,0 +1,130 @@
+//! The fuzz targets of packages: Markdown with front matter, and manifests.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "the fuzzer sees a violated invariant as a panic"
+)]
+
+use std::collections::BTreeSet;
+
+use agenthost_protocol::session::{ChildCustomization, LoadState};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire;
+
+use super::{Detail, Frame, Kind, LONGEST_NAME, Layout, Parsed, parse};
+use crate::front_matter;
+use crate::package::{Package, usable_name};
+
+/// Larger input would only find out how long parsing takes.
+const MAX_INPUT_BYTES: usize = 16 * 1024;
+
+/// What separates the files of a package; the rest of the line is the path.
+const SEPARATOR: &str = "@@ ";
+
+/// Reads front matter, then the same text as each kind of Markdown file.
+pub fn front_matter(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    if text.len() > MAX_INPUT_BYTES {
+        return;
+    }
+    let top = front_matter::split(text);
+    assert!(text.ends_with(top.body), "the body is the end of the text");
+    if let Some(problem) = &top.problem {
+        assert!(top.values.is_empty() && problem.chars().count() < 250);
+    }
+    let mut package = Package::default();
+    for path in [
+        "skills/x/SKILL.md",
+        "agents/x.md",
+        "commands/x.md",
+        "rules/x.mdc",
+    ] {
+        package.add(path, data.to_vec());
+    }
+    check(&package, Layout::Plugin);
+    let mut package = Package::default();
+    package.add("x.md", data.to_vec());
+    for kind in [Kind::Agent, Kind::Skill, Kind::Prompt, Kind::Rule] {
+        check(&package, Layout::Folder(kind));
+        check(&package, Layout::Files(kind));
+    }
+}
+
+/// Parses a package. Input that begins with a separator lists its files;
+/// anything else is the manifest, the hooks and the MCP servers at once.
+pub fn manifests(data: &[u8]) {
+    if data.len() > MAX_INPUT_BYTES {
+        return;
+    }
+    let text = String::from_utf8_lossy(data);
+    let mut package = Package::default();
+    match text.strip_prefix(SEPARATOR) {
+        Some(files) => {
+            for file in files.split(&format!("\n{SEPARATOR}")) {
+                let (path, content) = file.split_once('\n').unwrap_or((file, ""));
+                // Whoever fills a package skips other names.
+                if path.split('/').all(usable_name) {
+                    package.add(path, content.as_bytes().to_vec());
+                }
+            }
+        }
+        None => {
+            for path in ["plugin.json", "hooks.json", ".mcp.json"] {
+                package.add(path, data.to_vec());
+            }
+        }
+    }
+    check(&package, Layout::Plugin);
+    for kind in [Kind::Hook, Kind::Server] {
+        check(&package, Layout::Folder(kind));
+        check(&package, Layout::Files(kind));
+    }
+}
+
+fn check(package: &Package, layout: Layout) {
+    let frame = Frame {
+        uri: Uri::from("fuzz:/package"),
+        owner: String::new(),
+        layout,
+    };
+    let parsed = parse(package, &frame);
+    match parsed.load(None) {
+        LoadState::Loaded => assert!(parsed.problems.is_empty()),
+        LoadState::Loading => unreachable!("it was read"),
+        LoadState::Degraded(problem) | LoadState::Error(problem) => {
+            assert!(!problem.message.is_empty());
+        }
+    }
+    let mut ids = BTreeSet::new();
+    for item in &parsed.items {
+        assert!(
+            ids.insert(item.child.id().unwrap()),
+            "two items have one id"
+        );
+        assert!(!item.name.is_empty() && item.name.chars().count() <= 2 * LONGEST_NAME);
+        assert!(package.file(&item.path).is_some(), "no file {}", item.path);
+        check_child(&item.child);
+    }
+    check_code(&parsed);
+    let again = parse(package, &frame);
+    assert_eq!(again.children(), parsed.children(), "parsing is a function");
+    assert_eq!(again.problems, parsed.problems);
+}
+
+/// What clients see can be read by them.
+fn check_child(child: &ChildCustomization) {
+    let text = serde_json::to_string(child).unwrap();
+    assert_eq!(wire::from_str(&text).as_ref(), Ok(child));
+}
+
+/// Whatever can run needs an approval, which goes by a digest.
+fn check_code(parsed: &Parsed) {
+    let runs = parsed.items.iter().any(|item| match &item.detail {
+        Detail::Hooks(hooks) => !hooks.is_empty(),
+        Detail::Server(_) => true,
+        Detail::Agent(_) | Detail::Skill(_) | Detail::Prompt(_) | Detail::Rule(_) => false,
+    });
+    assert!(!runs || parsed.code.is_some(), "code without a digest");
+}

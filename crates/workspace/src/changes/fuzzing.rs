@@ -1,0 +1,26 @@
+//! The fuzz target of changes: what git writes.
+
+use super::{compare, names, tree};
+
+/// Parses lists of names, of conflicts and of differences. Names survive a
+/// round trip; a difference has at least one side, and both are named.
+pub fn git_output(data: &[u8]) {
+    let listed: Vec<_> = names::split(data).collect();
+    let joined = names::join(&listed);
+    assert!(names::split(&joined).eq(listed.iter().copied()));
+    for name in tree::unmerged(data) {
+        let end = [b"\t", name.as_slice()].concat();
+        assert!(listed.iter().any(|entry| entry.ends_with(&end)));
+    }
+    let Some(differences) = compare::parse(data, "key") else {
+        return;
+    };
+    for difference in &differences {
+        for side in difference.before.iter().chain(&difference.after) {
+            assert!(!side.name.contains(&0), "a name ends at a zero");
+            assert_eq!(side.is_submodule(), side.mode == "160000");
+        }
+    }
+    let summary = compare::summarize(&differences);
+    assert_eq!(summary.files, Some(differences.len() as u64));
+}
