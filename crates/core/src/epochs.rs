@@ -33,8 +33,15 @@ pub struct ClosedEpoch {
 impl WriterEpochs {
     /// Returns the first number of an epoch that begins now, in a log whose
     /// last number is known.
-    pub fn next_first(last: ServerSeq, micros_since_1970: u64) -> ServerSeq {
-        ServerSeq(micros_since_1970.max(last.0.saturating_add(1)))
+    ///
+    /// A clock that is behind says nothing about how many numbers were lost, so
+    /// an amount by chance is left out, of up to an hour in microseconds.
+    pub fn next_first(last: ServerSeq, micros_since_1970: u64, chance: u32) -> ServerSeq {
+        let next = last.0.saturating_add(1);
+        match micros_since_1970 >= next {
+            true => ServerSeq(micros_since_1970),
+            false => ServerSeq(next.saturating_add(u64::from(chance))),
+        }
     }
 
     /// Whether a client that was last attached in an epoch may have seen a

@@ -109,7 +109,9 @@ impl ServerConfig {
         let key = self.tls.iter().map(|tls| tls.key.clone());
         let log = self.wire_log.iter().map(|log| log.path.clone());
         let secrets = self.secrets.iter().cloned();
-        let paths = key.chain(log).chain(secrets).chain([data.clone()]);
+        // Its environment and memory.
+        let process = PathBuf::from(format!("/proc/{}", std::process::id()));
+        let paths = key.chain(log).chain(secrets).chain([data.clone(), process]);
         ProtectedPaths::new(paths, [Changes::worktrees_in(&data.join(CHANGES))])
     }
 }

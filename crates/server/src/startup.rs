@@ -77,7 +77,7 @@ pub(crate) fn driver(
         agents.add(Arc::clone(agent));
     }
     // Before anything is read: numbers go on from here.
-    store.begin_epoch(micros_since_1970())?;
+    store.begin_epoch(micros_since_1970(), random() as u32)?;
     let remembered = store.remembered()?;
     for problem in &remembered.unreadable {
         tracing::error!(problem, "something is lost");

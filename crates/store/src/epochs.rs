@@ -16,9 +16,13 @@ impl Store {
     ///
     /// Returns the first number of the epoch. Later ones are given out from
     /// there on.
-    pub fn begin_epoch(&mut self, micros_since_1970: u64) -> Result<ServerSeq, StoreError> {
+    pub fn begin_epoch(
+        &mut self,
+        micros_since_1970: u64,
+        chance: u32,
+    ) -> Result<ServerSeq, StoreError> {
         let last = self.number("seq")?;
-        let first = WriterEpochs::next_first(last, micros_since_1970);
+        let first = WriterEpochs::next_first(last, micros_since_1970, chance);
         let transaction = self.connection.transaction()?;
         transaction.execute(
             "UPDATE epochs SET last = ?1 WHERE last IS NULL",

@@ -14,10 +14,10 @@ mod clone;
 mod code;
 mod config;
 mod error;
+mod inspection;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
@@ -26,8 +26,9 @@ use std::time::{Duration, Instant};
 pub(crate) use child::GitOutput;
 pub use clone::{clone_shallow, version};
 pub use code::{RepositoryCode, RepositoryHook};
-use config::RepositoryConfig;
 pub use error::GitError;
+use inspection::Inspection;
+pub(crate) use inspection::{check_lines, is_no_repository};
 
 use crate::environment::shared_environment;
 
@@ -67,13 +68,6 @@ pub(crate) struct Git {
     trusted: Arc<BTreeSet<String>>,
     /// What is known of the repository, found out once.
     inspection: Arc<OnceLock<Inspection>>,
-}
-
-/// What the repository would run.
-#[derive(Debug, Default)]
-pub(crate) struct Inspection {
-    config: RepositoryConfig,
-    code: Option<RepositoryCode>,
 }
 
 /// Who an invocation is for.
@@ -212,6 +206,17 @@ impl Git {
         child::run_with_hooks(command, &self.directory, self.deadline)
     }
 
+    /// Runs an operation for a person that writes no files of the working tree,
+    /// without hooks.
+    pub(crate) fn run_without_hooks<S: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Result<GitOutput, GitError> {
+        let mut command = self.command(Purpose::Operation(Hooks::Off), self.inspection()?);
+        command.args(arguments);
+        child::run_with_hooks(command, &self.directory, self.deadline)
+    }
+
     /// Runs an operation for a person, with hooks if they are allowed and
     /// without them if not.
     pub(crate) fn run_with_allowed_hooks<S: AsRef<OsStr>>(
@@ -242,100 +247,6 @@ impl Git {
     fn untrusted<'a>(&self, inspection: &'a Inspection) -> Option<&'a RepositoryCode> {
         let code = inspection.code.as_ref();
         code.filter(|code| !code.is_allowed(&self.trusted))
-    }
-
-    /// What the repository would run.
-    fn inspection(&self) -> Result<&Inspection, GitError> {
-        if let Some(known) = self.inspection.get() {
-            return Ok(known);
-        }
-        let found = self.inspect()?;
-        Ok(self.inspection.get_or_init(|| found))
-    }
-
-    fn inspect(&self) -> Result<Inspection, GitError> {
-        let places = self.discover([
-            "--path-format=absolute",
-            "--absolute-git-dir",
-            "--git-common-dir",
-            "--show-toplevel",
-        ])?;
-        let lines = places.output.split(|byte| *byte == b'\n');
-        let lines = lines.filter(|line| !line.is_empty());
-        let mut paths = lines.map(|line| PathBuf::from(OsString::from_vec(line.to_vec())));
-        // A repository without a working tree has no top: the command fails,
-        // but not before it has printed the rest.
-        let (Some(git_dir), Some(common_dir)) = (paths.next(), paths.next()) else {
-            return match places.failure() {
-                error if is_no_repository(&error) => Ok(Inspection::default()),
-                error => Err(error),
-            };
-        };
-        self.inspect_at(&git_dir, &common_dir, paths.next().as_deref())
-    }
-
-    fn inspect_at(
-        &self,
-        git_dir: &Path,
-        common_dir: &Path,
-        top: Option<&Path>,
-    ) -> Result<Inspection, GitError> {
-        let config = self.read_config(git_dir)?;
-        let code = RepositoryCode::find(&config, common_dir, top)?;
-        Ok(Inspection { config, code })
-    }
-
-    /// Inspects the repository, which the caller has found already.
-    pub(crate) fn in_repository(
-        &self,
-        git_dir: &Path,
-        common_dir: &Path,
-        top: &Path,
-    ) -> Result<Self, GitError> {
-        let inspection = self.inspect_at(git_dir, common_dir, Some(top))?;
-        Ok(self.knowing(inspection))
-    }
-
-    /// Notes that the directory is in no repository.
-    pub(crate) fn in_no_repository(&self) -> Self {
-        self.knowing(Inspection::default())
-    }
-
-    fn knowing(&self, inspection: Inspection) -> Self {
-        Git {
-            inspection: Arc::new(OnceLock::from(inspection)),
-            ..self.clone()
-        }
-    }
-
-    /// Lists the configuration. Git reads it and runs nothing.
-    fn read_config(&self, git_dir: &Path) -> Result<RepositoryConfig, GitError> {
-        let unusable = |reason: &str| GitError::UnusableConfig(reason.to_owned());
-        let list = |arguments: &[&OsStr]| -> Result<GitOutput, GitError> {
-            let git = self.clone().with("GIT_DIR", git_dir);
-            let mut command = git.plain();
-            command.args(["config", "--list", "-z"]).args(arguments);
-            child::exchange(command, &self.directory, &[], self.deadline)
-        };
-        let all = list(&["--show-scope".as_ref(), "--show-origin".as_ref()])?.succeeded()?;
-        let mut config =
-            RepositoryConfig::parse(&all).ok_or_else(|| unusable("git lists it in another way"))?;
-        let mut read = BTreeSet::new();
-        while let Some(path) = config.conditional.difference(&read).next().cloned() {
-            if config.has_too_many() {
-                break;
-            }
-            let included = list(&["--includes".as_ref(), "--file".as_ref(), path.as_os_str()])?;
-            // A file that can't be read now can't be included now.
-            if included.success {
-                config.add_included(&included.output, &path);
-            }
-            read.insert(path);
-        }
-        if config.has_too_many() {
-            return Err(unusable("it has too many programs or included files"));
-        }
-        Ok(config)
     }
 
     fn command(&self, purpose: Purpose, inspection: &Inspection) -> Command {
@@ -403,16 +314,5 @@ impl Git {
         let mut variables = self.variables.iter().rev();
         let said = variables.find(|(name, _)| *name == "GIT_LITERAL_PATHSPECS");
         said.map_or("1".as_ref(), |(_, value)| value.as_os_str())
-    }
-}
-
-/// Whether git found no repository, or one that lies in the tree like a folder
-/// and that it must not use.
-pub(crate) fn is_no_repository(error: &GitError) -> bool {
-    match error {
-        GitError::Failed(words) => {
-            words.contains("not a git repository") || words.contains("cannot use bare repository")
-        }
-        _ => false,
     }
 }

@@ -108,7 +108,7 @@ impl Log {
             first: self.epochs.current,
             last: self.seq,
         });
-        self.seq = WriterEpochs::next_first(self.seq, micros_since_1970);
+        self.seq = WriterEpochs::next_first(self.seq, micros_since_1970, 0);
         self.epochs.current = self.seq;
     }
 

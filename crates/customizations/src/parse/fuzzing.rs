@@ -29,7 +29,7 @@ pub fn front_matter(data: &[u8]) {
     if text.len() > MAX_INPUT_BYTES {
         return;
     }
-    let top = front_matter::split(text);
+    let top = front_matter::split(text, &mut front_matter::ParseBudget::default());
     assert!(text.ends_with(top.body), "the body is the end of the text");
     if let Some(problem) = &top.problem {
         assert!(top.values.is_empty() && problem.chars().count() < 250);

@@ -24,7 +24,7 @@ struct Seen {
 
 fn open(directory: &Path, clock: u64) -> (Store, WriterEpochs, u64) {
     let mut store = Store::open(directory, Durability::Process).unwrap();
-    let first = store.begin_epoch(clock).unwrap();
+    let first = store.begin_epoch(clock, 0).unwrap();
     let epochs = store.remembered().unwrap().epochs;
     assert_eq!(epochs.current, first);
     (store, epochs, first.0)

@@ -28,8 +28,11 @@ pub(super) fn operate(
     if wanted.operation != Operation::ShowPatch {
         // Without its filters, files would be written as the repository does
         // not mean them: unencrypted, for example.
-        for repository in repositories.iter().filter_map(|one| one.real.as_ref()) {
-            repository.check_settings_allowed()?;
+        for repository in repositories {
+            if let Some(git) = &repository.real {
+                git.check_settings_allowed()?;
+                git.check_nested_allowed(&repository.top)?;
+            }
         }
     }
     match wanted.operation {

@@ -31,6 +31,8 @@ pub(super) struct Repository {
     pub(super) real_index: Option<PathBuf>,
     /// Where the user's repository keeps what is about it.
     pub(super) git_dir: Option<PathBuf>,
+    /// Where the host makes worktrees.
+    worktrees: PathBuf,
     /// What is in the folder, once somebody has looked.
     now: OnceCell<Taken>,
     /// Left out of trees.
@@ -64,6 +66,7 @@ impl Repository {
                 index,
                 real_index: None,
                 git_dir: None,
+                worktrees: PathBuf::new(),
                 now: OnceCell::new(),
                 protected: ProtectedPaths::default(),
                 real_top: PathBuf::new(),
@@ -87,6 +90,7 @@ impl Repository {
             index,
             real_index: Some(found.index),
             git_dir: Some(found.git_dir),
+            worktrees: kept.parent().unwrap_or(kept).join(super::WORKTREES),
             now: OnceCell::new(),
             protected: ProtectedPaths::default(),
             real_top: PathBuf::new(),
@@ -111,6 +115,16 @@ impl Repository {
     pub(super) fn protects(&self, name: &[u8]) -> bool {
         let path = self.real_top.join(OsStr::from_bytes(name));
         self.protected.contains(&path)
+    }
+
+    /// Where it is noted what the worktree was made from, if the host made it.
+    /// A note in any other repository is not ours, and may name any folder.
+    pub(super) fn note_dir(&self) -> Option<&Path> {
+        let worktrees = self.worktrees.canonicalize().ok()?;
+        let top = self.top.canonicalize().ok()?;
+        self.git_dir
+            .as_deref()
+            .filter(|_| top.starts_with(worktrees))
     }
 
     /// The tree of the last commit; an empty one before the first.
@@ -210,7 +224,10 @@ impl Found {
                 other => Err(other.into()),
             };
         }
-        let mut lines = answer.output.split(|byte| *byte == b'\n');
+        let lines = answer.output.split(|byte| *byte == b'\n');
+        // The last line ends, too.
+        git::check_lines(lines.clone().count(), 9)?;
+        let mut lines = lines;
         let mut next = || lines.next().unwrap_or_default();
         if next() != b"true" {
             return Err(ChangesError::Bare);

@@ -53,7 +53,7 @@ pub(super) fn of(repository: &Repository) -> Result<Option<GitStanding>, Changes
         outgoing,
         uncommitted,
         under_way: under_way(git_dir),
-        worktree_of: worktrees::made_from(git_dir),
+        worktree_of: repository.note_dir().and_then(worktrees::made_from),
     }))
 }
 
@@ -68,7 +68,7 @@ pub(super) fn under_way(git_dir: &Path) -> Option<String> {
 /// made the branch, else what the repository calls its default.
 fn base(repository: &Repository, branch: Option<&str>) -> Result<Option<String>, ChangesError> {
     let git = &repository.shadow;
-    if let Some(git_dir) = &repository.git_dir
+    if let Some(git_dir) = repository.note_dir()
         && let Some(base) = worktrees::based_on(git_dir)
     {
         return Ok(Some(base));

@@ -135,7 +135,17 @@ impl Changes {
             return Err(refused("there is a worktree of this session already"));
         }
         std::fs::create_dir_all(self.worktree_of(&key))?;
-        let added = ["worktree", "add", "--quiet", "-b", branch.as_str()].map(AsRef::as_ref);
+        // Files are written when it is known what the worktree's own
+        // configuration would run, which may be another than that of the folder.
+        let added = [
+            "worktree",
+            "add",
+            "--quiet",
+            "--no-checkout",
+            "-b",
+            branch.as_str(),
+        ];
+        let added = added.map(AsRef::as_ref);
         let added = added
             .into_iter()
             .chain([place.as_os_str(), commit.as_ref()]);
@@ -149,7 +159,12 @@ impl Changes {
             branch: branch.clone(),
         };
         let made = git
-            .run_with_allowed_hooks(added)
+            .run_without_hooks(added)
+            .and_then(GitOutput::succeeded)
+            .and_then(|_| {
+                let checkout = ["checkout", "--quiet", "--force"];
+                self.git(&place, OPERATING).run_with_allowed_hooks(checkout)
+            })
             .and_then(GitOutput::succeeded)
             .map_err(ChangesError::from)
             .and_then(|_| self.set_up(&key, &from, &directory, &note, wish));
@@ -214,7 +229,13 @@ impl Changes {
         };
         let here = place.display();
         let git = self.git(&place, OPERATING);
-        let status = git.ask(["status", "--porcelain", "-z", "--untracked-files=all"])?;
+        let status = git.ask([
+            "status",
+            "--porcelain",
+            "-z",
+            "--untracked-files=all",
+            "--ignore-submodules=dirty",
+        ])?;
         if !status.is_empty() {
             let words = format!("the worktree {here} has changes that are not committed");
             return Ok(Leftover::Kept(words));
@@ -231,7 +252,14 @@ impl Changes {
         let range = format!("{base}..refs/heads/{branch}");
         let ahead = git.line(["rev-list", "--count", "--end-of-options", range.as_str()])?;
         let place = place.as_os_str();
-        git.ask(["worktree".as_ref(), "remove".as_ref(), place])?;
+        // It was seen above that nothing would be lost. Without `--force` git
+        // would look again, with programs that were not looked at.
+        git.ask([
+            "worktree".as_ref(),
+            "remove".as_ref(),
+            "--force".as_ref(),
+            place,
+        ])?;
         std::fs::remove_dir_all(parent)?;
         if ahead != "0" {
             let words = format!("the branch {branch} has commits that {base} has not");

@@ -19,8 +19,21 @@ use super::{Git, GitError};
 /// Most bytes of one hook. A larger one can't be allowed.
 const MAX_HOOK_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Most files in a directory of hooks.
-const MAX_HOOK_FILES: usize = 256;
+/// Hooks that the operations of the host make git run. Others, such as those of
+/// a push, never run here.
+const HOOKS: &[&str] = &[
+    "commit-msg",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-rewrite",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "prepare-commit-msg",
+    "reference-transaction",
+];
 
 /// The version of the keys by which code is allowed. It changes with what they
 /// cover.
@@ -175,14 +188,8 @@ fn hooks(
         let runs = metadata
             .as_ref()
             .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0);
-        if !runs || name.ends_with(".sample") {
+        if !runs || !HOOKS.contains(&name.as_str()) {
             continue;
-        }
-        if hooks.len() == MAX_HOOK_FILES {
-            return Err(GitError::UnusableConfig(format!(
-                "more than {MAX_HOOK_FILES} files are in {}",
-                directory.display()
-            )));
         }
         let digest = digest_file(&path)?;
         hooks.push(RepositoryHook { name, path, digest });

@@ -1,15 +1,13 @@
 //! Settings of git that name programs, and which of them belong to the
 //! repository instead of the user.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+
+use super::GitError;
 
 /// Most settings of a repository that name programs. Each is overridden by
 /// variables of the environment, which is limited.
 pub(super) const MAX_PROGRAM_SETTINGS: usize = 500;
-
-/// Most files that a repository's configuration may include by condition.
-pub(super) const MAX_INCLUDES: usize = 20;
 
 /// The configuration of a repository, as far as it can run programs.
 #[derive(Debug, Default)]
@@ -20,9 +18,6 @@ pub(super) struct RepositoryConfig {
     own: BTreeMap<String, Vec<String>>,
     /// Where hooks are, by the last setting that says so.
     hooks_path: Option<HooksPath>,
-    /// Files that are included by a condition, which may hold for the next
-    /// command although it does not for this one.
-    pub(super) conditional: BTreeSet<PathBuf>,
 }
 
 /// The value of `core.hooksPath`.
@@ -34,47 +29,48 @@ pub(super) struct HooksPath {
 }
 
 impl RepositoryConfig {
-    /// Reads the output of `git config --list -z --show-scope --show-origin`.
-    pub(super) fn parse(output: &[u8]) -> Option<Self> {
+    /// Reads the output of `git config --list -z --show-scope`.
+    ///
+    /// Fails if settings of the repository can't be overridden one by one: if a
+    /// key is no text, or if other files are included by a condition, which may
+    /// hold for the next command although it does not for this one.
+    pub(super) fn parse(output: &[u8]) -> Result<Self, GitError> {
+        let unusable = |reason: &str| GitError::UnusableConfig(reason.to_owned());
         let mut config = RepositoryConfig::default();
         let mut fields = output.split(|byte| *byte == 0);
         while let Some(scope) = fields.next().filter(|scope| !scope.is_empty()) {
-            let origin = fields.next()?;
-            let entry = String::from_utf8_lossy(fields.next()?);
-            let (key, value) = entry.split_once('\n').unwrap_or((&entry, ""));
+            let entry = fields.next();
+            let entry = entry.ok_or_else(|| unusable("git lists it in another way"))?;
             let is_users = match scope {
                 b"system" | b"global" | b"command" => true,
                 // Local, worktree, and scopes that are not known yet.
                 _ => false,
             };
-            config.add(key, value, is_users, &String::from_utf8_lossy(origin));
+            let mut parts = entry.splitn(2, |byte| *byte == b'\n');
+            let key = std::str::from_utf8(parts.next().unwrap_or_default());
+            let value = String::from_utf8_lossy(parts.next().unwrap_or_default());
+            match key {
+                Ok(key) if !is_users && key.starts_with("includeif.") => {
+                    return Err(unusable("it includes other files by a condition"));
+                }
+                Ok(key) => config.add(key, &value, is_users),
+                // The user's own settings are left as they are.
+                Err(_) if is_users => {}
+                Err(_) => return Err(unusable("the name of a setting is not UTF-8")),
+            }
         }
-        Some(config)
+        if config.programs.len() > MAX_PROGRAM_SETTINGS {
+            return Err(unusable("it names too many programs"));
+        }
+        Ok(config)
     }
 
-    /// Adds what a file has that is included by a condition: the output of
-    /// `git config --list -z --file PATH`.
-    pub(super) fn add_included(&mut self, output: &[u8], path: &Path) {
-        let origin = format!("file:{}", path.display());
-        for entry in output
-            .split(|byte| *byte == 0)
-            .filter(|one| !one.is_empty())
-        {
-            let entry = String::from_utf8_lossy(entry);
-            let (key, value) = entry.split_once('\n').unwrap_or((&entry, ""));
-            self.add(key, value, false, &origin);
-        }
-    }
-
-    fn add(&mut self, key: &str, value: &str, is_users: bool, origin: &str) {
+    fn add(&mut self, key: &str, value: &str, is_users: bool) {
         if key == "core.hookspath" {
             self.hooks_path = Some(HooksPath {
                 value: value.to_owned(),
                 is_users,
             });
-        }
-        if !is_users && key.starts_with("includeif.") && key.ends_with(".path") {
-            self.conditional.insert(included_path(value, origin));
         }
         if names_program(key) {
             if is_users {
@@ -90,10 +86,6 @@ impl RepositoryConfig {
         self.hooks_path.as_ref()
     }
 
-    pub(super) fn has_too_many(&self) -> bool {
-        self.programs.len() > MAX_PROGRAM_SETTINGS || self.conditional.len() > MAX_INCLUDES
-    }
-
     /// Settings of the repository that operations of the user would run.
     pub(super) fn code(&self) -> impl Iterator<Item = (&str, &str)> {
         let settings = self.programs.iter();
@@ -107,7 +99,8 @@ impl RepositoryConfig {
     pub(super) fn overrides(&self, code_is_allowed: bool) -> Vec<(String, String)> {
         let mut overrides = Vec::new();
         for key in self.programs.keys() {
-            if code_is_allowed && runs_in_operations(key) {
+            // The hooks themselves are what is allowed, wherever they are.
+            if code_is_allowed && (runs_in_operations(key) || key == "core.hookspath") {
                 continue;
             }
             let own = self.own.get(key).map(Vec::as_slice).unwrap_or_default();
@@ -133,15 +126,6 @@ impl RepositoryConfig {
             }
         }
         overrides
-    }
-}
-
-/// The path of an included file, seen from the file that includes it.
-fn included_path(value: &str, origin: &str) -> PathBuf {
-    let from = Path::new(origin.strip_prefix("file:").unwrap_or(origin));
-    match value.strip_prefix("~/") {
-        Some(rest) => PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(rest),
-        None => from.parent().unwrap_or(from).join(value),
     }
 }
 
@@ -204,7 +188,12 @@ pub(super) fn names_program(key: &str) -> bool {
         .any(|(name, all)| *name == section && (all.is_empty() || all.contains(&variable)));
     // Where a request goes is no program.
     let is_address = section == "http" || (section == "remote" && variable == "proxy");
-    named || (!is_address && ENDINGS.iter().any(|ending| variable.ends_with(ending)))
+    // Git LFS runs what these name when it is run as a filter.
+    let is_lfs = section == "lfs"
+        && (key.starts_with("lfs.extension.")
+            || key.starts_with("lfs.customtransfer.")
+            || variable.contains("transferagent"));
+    named || is_lfs || (!is_address && ENDINGS.iter().any(|ending| variable.ends_with(ending)))
 }
 
 /// Whether operations that a user asks for would run the program of a setting.
@@ -212,7 +201,7 @@ pub(super) fn names_program(key: &str) -> bool {
 fn runs_in_operations(key: &str) -> bool {
     let (section, variable) = parts(key);
     match section {
-        "filter" | "hook" => true,
+        "filter" | "hook" | "lfs" => true,
         "gpg" => variable.ends_with("program") || variable.ends_with("command"),
         "merge" => variable == "driver",
         _ => false,

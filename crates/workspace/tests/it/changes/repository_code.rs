@@ -149,36 +149,118 @@ fn a_tracked_folder_that_looks_like_a_repository_is_not_used_as_one() {
 }
 
 #[test]
-fn filters_of_included_files_do_not_run_whatever_the_condition() {
+fn filters_of_included_files_do_not_run() {
     let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
-    let filter = format!(
-        "[filter \"x\"]\n\tclean = {0}\n\tsmudge = {0}\n",
-        trap.program()
-    );
-    let branch = format!(
-        "[filter \"y\"]\n\tclean = {0}\n\tsmudge = {0}\n",
-        trap.program()
-    );
+    let filter = format!("[filter \"x\"]\n\tclean = {}\n", trap.program());
     trap.scene.write("always.inc", &filter);
-    trap.scene.write("branch.inc", &branch);
     trap.scene.git(&["config", "include.path", "../always.inc"]);
-    // Holds only in the worktree that the host makes.
-    let condition = "includeIf.onbranch:agenthost/**.path";
-    trap.scene.git(&["config", condition, "../branch.inc"]);
-    trap.scene
-        .write(".gitattributes", "* filter=x\na.txt filter=y\n");
+    trap.scene.write(".gitattributes", "* filter=x\n");
     trap.reset();
     trap.hold_session();
-    let folder = uri_of(&trap.scene.folder).unwrap();
-    let wish = WorktreeWish::default();
-    let made = trap
-        .scene
-        .changes
-        .make_worktree(&trap.scene.session, &folder, &wish);
-    let refusal = made.unwrap_err().to_string();
-    assert!(refusal.contains("was not allowed"), "{refusal}");
-    assert!(refusal.contains("filter.y.smudge"), "{refusal}");
     assert_eq!(trap.ran(), None);
+}
+
+/// What can't be overridden is not used at all: the session goes on without
+/// changes being tracked.
+#[test]
+fn configurations_that_can_not_be_overridden_are_refused() {
+    let refusal = |trap: &Trap| {
+        trap.reset();
+        let scene = &trap.scene;
+        let marked = scene
+            .changes
+            .mark(&scene.session, &scene.directories(), &Mark::Start, None);
+        assert_eq!(trap.ran(), None);
+        marked.unwrap_err().to_string()
+    };
+    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
+    let condition = "includeIf.onbranch:main.path";
+    trap.scene.git(&["config", condition, "../branch.inc"]);
+    assert!(refusal(&trap).contains("by a condition"));
+
+    // A name that is no text can't be written as a variable of text.
+    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
+    let folder = &trap.scene.folder;
+    let mut config = fs::read(folder.join(".git/config")).unwrap();
+    config.extend(b"[filter \"x\xff\"]\n\tclean = ");
+    config.extend(trap.program().as_bytes());
+    fs::write(folder.join(".git/config"), config).unwrap();
+    fs::create_dir_all(folder.join(".git/info")).unwrap();
+    fs::write(folder.join(".git/info/attributes"), b"* filter=x\xff\n").unwrap();
+    make_stale(&folder.join("a.txt"));
+    assert!(refusal(&trap).contains("not UTF-8"));
+
+    // A path with a newline could pass for two.
+    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
+    let folder = &trap.scene.folder;
+    fs::rename(folder.join(".git"), folder.join(".m\nevil")).unwrap();
+    fs::write(folder.join(".git"), "gitdir: .m\nevil\n").unwrap();
+    assert!(refusal(&trap).contains("newline"));
+}
+
+#[test]
+fn a_worktree_is_checked_out_by_its_own_configuration() {
+    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
+    let scene = &trap.scene;
+    scene.write(".gitattributes", "* filter=x\n");
+    scene.commit("attributes");
+    scene.git(&["config", "extensions.worktreeConfig", "true"]);
+    // Git copies this file into the new worktree, where it includes another.
+    let include = "[include]\n\tpath = ../../evil.cfg\n";
+    fs::write(scene.folder.join(".git/config.worktree"), include).unwrap();
+    let filter = format!("[filter \"x\"]\n\tsmudge = {}\n", trap.program());
+    fs::write(scene.folder.join(".git/evil.cfg"), filter).unwrap();
+    trap.reset();
+    let folder = uri_of(&scene.folder).unwrap();
+    let made = scene
+        .changes
+        .make_worktree(&scene.session, &folder, &WorktreeWish::default());
+    let refusal = made.unwrap_err().to_string();
+    assert!(refusal.contains("filter.x.smudge"), "{refusal}");
+    assert_eq!(trap.ran(), None);
+}
+
+#[test]
+fn extensions_of_a_filter_of_the_user_are_not_the_repositorys() {
+    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
+    trap.scene
+        .git(&["config", "lfs.extension.x.clean", trap.program()]);
+    let code = RepositoryCode::inspect(&trap.scene.folder).unwrap();
+    assert_eq!(code.unwrap().settings.len(), 1);
+}
+
+#[test]
+fn a_note_in_a_repository_names_no_folder_to_write_to() {
+    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
+    let victim = trap.scene.folder.parent().unwrap().join("victim");
+    fs::create_dir(&victim).unwrap();
+    let note = format!("main\nfile://{}\nmain\n", victim.display());
+    fs::write(trap.scene.folder.join(".git/agenthost"), note).unwrap();
+    trap.hold_session();
+    let applied = trap.operate(Operation::Apply, Moment::Marked(Mark::Start));
+    let refusal = applied.unwrap_err().to_string();
+    assert!(refusal.contains("no worktree of its own"), "{refusal}");
+    assert_eq!(fs::read_dir(&victim).unwrap().count(), 0);
+}
+
+#[test]
+fn hooks_in_another_folder_run_when_they_are_allowed() {
+    let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
+    let scene = &trap.scene;
+    scene.git(&["config", "core.hooksPath", ".husky/_"]);
+    let hook = scene.folder.join(".husky/_/pre-commit");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::copy(&trap.program, &hook).unwrap();
+    // Staging runs no hooks; a push is nothing that the host does.
+    fs::copy(&trap.program, hook.with_file_name("pre-push")).unwrap();
+    trap.hold_session();
+    trap.operate(Operation::Stage, Moment::Committed).unwrap();
+    trap.operate(Operation::Commit, Moment::Committed)
+        .unwrap_err();
+    assert_eq!(trap.ran(), None);
+    allow_code(scene);
+    trap.operate(Operation::Commit, Moment::Committed).unwrap();
+    assert!(trap.ran().is_some_and(|ran| ran.contains("pre-commit")));
 }
 
 #[test]
@@ -196,16 +278,30 @@ fn a_submodule_runs_no_code_either() {
         .git(&["submodule", "--quiet", "add", from, "sub"]);
     trap.scene.commit("with a submodule");
     let sub = trap.scene.folder.join("sub");
-    git(&sub, &["config", "filter.x.clean", trap.program()]);
     git(&sub, &["config", "core.fsmonitor", trap.program()]);
-    fs::write(sub.join(".gitattributes"), "* filter=x\n").unwrap();
-    fs::write(sub.join("f"), "other\n").unwrap();
     trap.reset();
     trap.hold_session();
     trap.operate(Operation::Stage, Moment::Committed).unwrap();
     assert_eq!(trap.ran(), None, "staging");
     trap.operate(Operation::Commit, Moment::Committed).unwrap();
     assert_eq!(trap.ran(), None, "committing");
+
+    // Git asks the filter about a file of the same size that looks changed.
+    git(&sub, &["config", "filter.x.clean", trap.program()]);
+    let attributes =
+        PathBuf::from(git(&sub, &["rev-parse", "--git-path", "info/attributes"]).trim());
+    let attributes = sub.join(attributes);
+    fs::create_dir_all(attributes.parent().unwrap()).unwrap();
+    fs::write(attributes, "* filter=x\n").unwrap();
+    make_stale(&sub.join("f"));
+    trap.scene.write("a.txt", "once more\n");
+    trap.reset();
+    trap.hold_session();
+    for operation in [Operation::Stage, Operation::Commit] {
+        let refusal = trap.operate(operation, Moment::Committed).unwrap_err();
+        assert!(refusal.to_string().contains("filter.x.clean"), "{refusal}");
+    }
+    assert_eq!(trap.ran(), None, "with a filter");
 }
 
 #[test]

@@ -1,0 +1,150 @@
+//! Finds out what a repository would run, before any command runs in it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use super::config::RepositoryConfig;
+use super::{Git, GitError, RepositoryCode, child};
+
+/// Most repositories inside of one that operations look into.
+const MAX_NESTED_REPOSITORIES: usize = 200;
+
+/// What the repository would run.
+#[derive(Debug, Default)]
+pub(crate) struct Inspection {
+    pub(super) config: RepositoryConfig,
+    pub(super) code: Option<RepositoryCode>,
+}
+
+impl Git {
+    /// What the repository would run.
+    pub(super) fn inspection(&self) -> Result<&Inspection, GitError> {
+        if let Some(known) = self.inspection.get() {
+            return Ok(known);
+        }
+        let found = self.inspect()?;
+        Ok(self.inspection.get_or_init(|| found))
+    }
+
+    fn inspect(&self) -> Result<Inspection, GitError> {
+        let places = self.discover([
+            "--path-format=absolute",
+            "--absolute-git-dir",
+            "--git-common-dir",
+            "--show-toplevel",
+        ])?;
+        let lines = places.output.split(|byte| *byte == b'\n');
+        let lines = lines.filter(|line| !line.is_empty());
+        let paths = lines.map(|line| PathBuf::from(OsString::from_vec(line.to_vec())));
+        let paths: Vec<_> = paths.collect();
+        check_lines(paths.len(), 3)?;
+        let mut paths = paths.into_iter();
+        // A repository without a working tree has no top: the command fails,
+        // but not before it has printed the rest.
+        let (Some(git_dir), Some(common_dir)) = (paths.next(), paths.next()) else {
+            return match places.failure() {
+                error if is_no_repository(&error) => Ok(Inspection::default()),
+                error => Err(error),
+            };
+        };
+        self.inspect_at(&git_dir, &common_dir, paths.next().as_deref())
+    }
+
+    fn inspect_at(
+        &self,
+        git_dir: &Path,
+        common_dir: &Path,
+        top: Option<&Path>,
+    ) -> Result<Inspection, GitError> {
+        let config = self.read_config(git_dir)?;
+        let code = RepositoryCode::find(&config, common_dir, top)?;
+        Ok(Inspection { config, code })
+    }
+
+    /// Inspects the repository, which the caller has found already.
+    pub(crate) fn in_repository(
+        &self,
+        git_dir: &Path,
+        common_dir: &Path,
+        top: &Path,
+    ) -> Result<Self, GitError> {
+        let inspection = self.inspect_at(git_dir, common_dir, Some(top))?;
+        Ok(self.knowing(inspection))
+    }
+
+    /// Notes that the directory is in no repository.
+    pub(crate) fn in_no_repository(&self) -> Self {
+        self.knowing(Inspection::default())
+    }
+
+    pub(super) fn knowing(&self, inspection: Inspection) -> Self {
+        Git {
+            inspection: Arc::new(OnceLock::from(inspection)),
+            ..self.clone()
+        }
+    }
+
+    /// Lists the configuration. Git reads it and runs nothing.
+    fn read_config(&self, git_dir: &Path) -> Result<RepositoryConfig, GitError> {
+        let git = self.clone().with("GIT_DIR", git_dir);
+        let mut command = git.plain();
+        command.args(["config", "--list", "-z", "--show-scope"]);
+        let all = child::exchange(command, &self.directory, &[], self.deadline)?;
+        RepositoryConfig::parse(&all.succeeded()?)
+    }
+
+    /// Fails if a repository inside of this one names programs that were not
+    /// allowed. Git looks into those that are registered when it stages or
+    /// commits, with their configuration.
+    pub(crate) fn check_nested_allowed(&self, top: &Path) -> Result<(), GitError> {
+        let mut pending = vec![(self.within(top), top.to_owned())];
+        let mut seen = 0;
+        while let Some((git, top)) = pending.pop() {
+            let listed = git.ask(["ls-files", "--stage", "-z", "--full-name", "--", "."])?;
+            for entry in listed.split(|byte| *byte == 0) {
+                let Some(entry) = entry.strip_prefix(b"160000 ") else {
+                    continue;
+                };
+                let name = entry.splitn(2, |byte| *byte == b'\t').nth(1);
+                let nested = top.join(OsStr::from_bytes(name.unwrap_or_default()));
+                if std::fs::symlink_metadata(nested.join(".git")).is_err() {
+                    continue;
+                }
+                seen += 1;
+                if seen > MAX_NESTED_REPOSITORIES {
+                    let reason = "it has too many repositories inside of it".to_owned();
+                    return Err(GitError::UnusableConfig(reason));
+                }
+                let inner = self.at(&nested);
+                inner.check_settings_allowed()?;
+                pending.push((inner, nested));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Fails if git printed more lines than it was asked for: then a path has a
+/// newline in it, and could pass for another.
+pub(crate) fn check_lines(found: usize, most: usize) -> Result<(), GitError> {
+    match found > most {
+        true => {
+            let reason = "a path of it has a newline".to_owned();
+            Err(GitError::UnusableConfig(reason))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Whether git found no repository, or one that lies in the tree like a folder
+/// and that it must not use.
+pub(crate) fn is_no_repository(error: &GitError) -> bool {
+    match error {
+        GitError::Failed(words) => {
+            words.contains("not a git repository") || words.contains("cannot use bare repository")
+        }
+        _ => false,
+    }
+}
