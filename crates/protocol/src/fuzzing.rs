@@ -166,6 +166,7 @@ fn check_response(response: Response<'_>) {
 
 #[cfg(test)]
 #[path = "../../../fuzz/seeds.rs"]
+#[expect(clippy::disallowed_methods, reason = "only this test reads files")]
 mod seeds;
 
 #[cfg(test)]

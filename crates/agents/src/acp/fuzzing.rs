@@ -127,14 +127,16 @@ impl Conversation {
     fn decide(&mut self, call: &ToolCallId) {
         let turn = format!("t{}", self.turns);
         let approves = call.as_str().len().is_multiple_of(2);
-        let mut confirmed = json!({
-            "type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": call.as_str(),
-            "approved": approves,
-        });
-        match approves {
-            true => confirmed["confirmed"] = json!("user-action"),
-            false => confirmed["reason"] = json!("denied"),
-        }
+        let confirmed = match approves {
+            true => json!({
+                "type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": call.as_str(),
+                "approved": true, "confirmed": "user-action",
+            }),
+            false => json!({
+                "type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": call.as_str(),
+                "approved": false, "reason": "denied",
+            }),
+        };
         self.reduce(&wire::from_str(&confirmed.to_string()).unwrap());
         if approves {
             let told = self.mapper.approved(call);
