@@ -39,7 +39,9 @@ impl Place {
         let file = FileConfig::load(self.config.as_deref())?;
         let named = self.data_dir.as_ref().or(file.data_dir.as_ref());
         let data_directory = match named {
-            Some(directory) => directory.clone(),
+            // Programs that the host starts work in other directories.
+            Some(directory) => std::path::absolute(directory)
+                .with_context(|| format!("use `{}`", directory.display()))?,
             None => config::data_directory()?,
         };
         Ok(Settings {
