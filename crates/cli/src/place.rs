@@ -40,8 +40,9 @@ impl Place {
         let named = self.data_dir.as_ref().or(file.data_dir.as_ref());
         let data_directory = match named {
             // Programs that the host starts work in other directories.
-            Some(directory) => std::path::absolute(directory)
-                .with_context(|| format!("use `{}`", directory.display()))?,
+            Some(directory) => {
+                resolve(directory).with_context(|| format!("use `{}`", directory.display()))?
+            }
             None => config::data_directory()?,
         };
         Ok(Settings {
@@ -56,6 +57,19 @@ impl Settings {
     pub(crate) fn candidates(&self) -> anyhow::Result<Vec<Candidate>> {
         // Whoever starts one of these is here until it ends, and leaves no notes.
         self.file.candidates(None)
+    }
+}
+
+/// Makes a path absolute and free of links and `..`, as far as it exists.
+fn resolve(directory: &Path) -> std::io::Result<PathBuf> {
+    if let Ok(resolved) = directory.canonicalize() {
+        return Ok(resolved);
+    }
+    let absolute = std::path::absolute(directory)?;
+    let parent = absolute.parent().map(Path::canonicalize);
+    match (parent, absolute.file_name()) {
+        (Some(Ok(parent)), Some(name)) => Ok(parent.join(name)),
+        _ => Ok(absolute),
     }
 }
 
