@@ -174,7 +174,7 @@ impl Git {
         arguments: impl IntoIterator<Item = S>,
         input: &[u8],
     ) -> Result<GitOutput, GitError> {
-        let mut command = self.command(Purpose::Question, self.inspection()?);
+        let mut command = self.command(Purpose::Question, self.inspection()?)?;
         command.args(arguments);
         child::exchange(command, &self.directory, input, self.deadline)
     }
@@ -186,7 +186,7 @@ impl Git {
         &self,
         arguments: impl IntoIterator<Item = S>,
     ) -> Result<GitOutput, GitError> {
-        let mut command = self.command(Purpose::Question, &Inspection::default());
+        let mut command = self.command(Purpose::Question, &Inspection::default())?;
         command.arg("rev-parse").args(arguments);
         child::exchange(command, &self.directory, &[], self.deadline)
     }
@@ -198,10 +198,10 @@ impl Git {
         arguments: impl IntoIterator<Item = S>,
     ) -> Result<GitOutput, GitError> {
         let inspection = self.inspection()?;
-        if let Some(code) = self.untrusted(inspection) {
+        if let Some(code) = self.untrusted(inspection)? {
             return Err(GitError::NotAllowed(code.summary()));
         }
-        let mut command = self.command(Purpose::Operation(Hooks::On), inspection);
+        let mut command = self.command(Purpose::Operation(Hooks::On), inspection)?;
         command.args(arguments);
         child::run_with_hooks(command, &self.directory, self.deadline)
     }
@@ -212,7 +212,7 @@ impl Git {
         &self,
         arguments: impl IntoIterator<Item = S>,
     ) -> Result<GitOutput, GitError> {
-        let mut command = self.command(Purpose::Operation(Hooks::Off), self.inspection()?);
+        let mut command = self.command(Purpose::Operation(Hooks::Off), self.inspection()?)?;
         command.args(arguments);
         child::run_with_hooks(command, &self.directory, self.deadline)
     }
@@ -225,11 +225,11 @@ impl Git {
     ) -> Result<GitOutput, GitError> {
         self.check_settings_allowed()?;
         let inspection = self.inspection()?;
-        let hooks = match self.untrusted(inspection) {
+        let hooks = match self.untrusted(inspection)? {
             Some(_) => Hooks::Off,
             None => Hooks::On,
         };
-        let mut command = self.command(Purpose::Operation(hooks), inspection);
+        let mut command = self.command(Purpose::Operation(hooks), inspection)?;
         command.args(arguments);
         child::run_with_hooks(command, &self.directory, self.deadline)
     }
@@ -238,18 +238,21 @@ impl Git {
     /// such as filters. Without them, files that git writes would not be what
     /// the repository means them to be.
     pub(crate) fn check_settings_allowed(&self) -> Result<(), GitError> {
-        match self.untrusted(self.inspection()?) {
+        match self.untrusted(self.inspection()?)? {
             Some(code) if !code.settings.is_empty() => Err(GitError::NotAllowed(code.summary())),
             _ => Ok(()),
         }
     }
 
-    fn untrusted<'a>(&self, inspection: &'a Inspection) -> Option<&'a RepositoryCode> {
-        let code = inspection.code.as_ref();
-        code.filter(|code| !code.is_allowed(&self.trusted))
+    fn untrusted<'a>(
+        &self,
+        inspection: &'a Inspection,
+    ) -> Result<Option<&'a RepositoryCode>, GitError> {
+        let code = inspection.code()?;
+        Ok(code.filter(|code| !code.is_allowed(&self.trusted)))
     }
 
-    fn command(&self, purpose: Purpose, inspection: &Inspection) -> Command {
+    fn command(&self, purpose: Purpose, inspection: &Inspection) -> Result<Command, GitError> {
         let mut command = self.plain();
         match purpose {
             Purpose::Question => {
@@ -274,7 +277,9 @@ impl Git {
                 }
             }
         }
-        let is_allowed = self.untrusted(inspection).is_none();
+        // A question runs no hooks, so only settings matter to it.
+        let matters = purpose != Purpose::Question || inspection.config.code().next().is_some();
+        let is_allowed = matters && self.untrusted(inspection)?.is_none();
         let overrides = inspection.config.overrides(is_allowed);
         command.env("GIT_CONFIG_COUNT", overrides.len().to_string());
         for (index, (key, value)) in overrides.iter().enumerate() {
@@ -282,7 +287,7 @@ impl Git {
                 .env(format!("GIT_CONFIG_KEY_{index}"), key)
                 .env(format!("GIT_CONFIG_VALUE_{index}"), value);
         }
-        command
+        Ok(command)
     }
 
     /// Git with the reduced environment and the settings of every invocation.

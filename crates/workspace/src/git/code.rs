@@ -73,7 +73,7 @@ impl RepositoryCode {
     /// If git can't be run, or the code can't be read.
     pub fn inspect(directory: &Path) -> Result<Option<Self>, GitError> {
         let git = Git::new(directory, super::INSPECT_TIMEOUT);
-        Ok(git.inspection()?.code.clone())
+        Ok(git.inspection()?.code()?.cloned())
     }
 
     /// Whether a key is of the version that [`RepositoryCode::key`] has. Keys of

@@ -15,7 +15,34 @@ const MAX_NESTED_REPOSITORIES: usize = 200;
 #[derive(Debug, Default)]
 pub(crate) struct Inspection {
     pub(super) config: RepositoryConfig,
-    pub(super) code: Option<RepositoryCode>,
+    /// Where it is; none outside of a repository.
+    location: Option<RepositoryLocation>,
+    /// Its code, once something needs to know: hooks are read for that, and
+    /// questions hardly ever do.
+    code: OnceLock<Option<RepositoryCode>>,
+}
+
+#[derive(Debug)]
+struct RepositoryLocation {
+    common_dir: PathBuf,
+    top: Option<PathBuf>,
+}
+
+impl Inspection {
+    /// Returns the code that operations on the repository would run.
+    pub(super) fn code(&self) -> Result<Option<&RepositoryCode>, GitError> {
+        if let Some(known) = self.code.get() {
+            return Ok(known.as_ref());
+        }
+        let found = match &self.location {
+            Some(location) => {
+                let top = location.top.as_deref();
+                RepositoryCode::find(&self.config, &location.common_dir, top)?
+            }
+            None => None,
+        };
+        Ok(self.code.get_or_init(|| found).as_ref())
+    }
 }
 
 impl Git {
@@ -59,8 +86,14 @@ impl Git {
         top: Option<&Path>,
     ) -> Result<Inspection, GitError> {
         let config = self.read_config(git_dir)?;
-        let code = RepositoryCode::find(&config, common_dir, top)?;
-        Ok(Inspection { config, code })
+        Ok(Inspection {
+            config,
+            location: Some(RepositoryLocation {
+                common_dir: common_dir.to_owned(),
+                top: top.map(Path::to_owned),
+            }),
+            code: OnceLock::new(),
+        })
     }
 
     /// Inspects the repository, which the caller has found already.
