@@ -38,7 +38,8 @@ impl Host {
                 let mut names = BTreeSet::new();
                 tools.retain(|tool| names.insert(tool.name.clone()));
                 // Opened again after a restart: it has been ready all along.
-                if self.is_creating(session) {
+                let created = self.is_creating(session);
+                if created {
                     self.originate(session, SessionAction::Ready(Ready {}), out);
                 }
                 if !tools.is_empty() {
@@ -47,6 +48,9 @@ impl Host {
                     self.rename_client_tools(session, out);
                 }
                 self.sync_session(session, out);
+                if created {
+                    self.begin_early_turns(env, session, out);
+                }
             }
             AgentEvent::Stopped { error } => self.agent_stopped(env, session, error, out),
             // An agent has no business in the chats of others.
@@ -111,9 +115,7 @@ impl Host {
     fn agent_stopped(&mut self, env: &Env, session: &Uri, error: ErrorInfo, out: &mut Effects) {
         self.opened.remove(session);
         if self.is_creating(session) {
-            let failed = SessionAction::CreationFailed(CreationFailed { error });
-            self.originate(session, failed, out);
-            self.sync_session(session, out);
+            self.creation_failed(env, session, error, out);
             return;
         }
         let chats = self.session(session).map(|session| session.chats.clone());
@@ -132,6 +134,22 @@ impl Host {
             }
             self.clear_background(env, &chat.resource, out);
         }
+    }
+
+    /// A session can't be made, and so can't what was said in it be answered.
+    pub(crate) fn creation_failed(
+        &mut self,
+        env: &Env,
+        session: &Uri,
+        error: ErrorInfo,
+        out: &mut Effects,
+    ) {
+        let failed = CreationFailed {
+            error: error.clone(),
+        };
+        self.originate(session, SessionAction::CreationFailed(failed), out);
+        self.sync_session(session, out);
+        self.fail_early_turns(env, session, &error, out);
     }
 
     /// Whether the host can do what an agent wants; if not, why.

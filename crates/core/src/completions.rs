@@ -83,8 +83,14 @@ impl Host {
         out: &mut Effects,
     ) -> Result<Option<Answer>, Failure> {
         let unknown = || Failure::UnknownSession(params.channel.clone());
-        let chat = self.chat(&params.channel).ok_or_else(unknown)?;
-        let session = self.owner(&params.channel).cloned().ok_or_else(unknown)?;
+        let named = &params.channel;
+        let default = self
+            .session(named)
+            .filter(|_| self.quirks(connection).mixed_channels)
+            .and_then(|session| session.default_chat.as_ref());
+        let channel = default.unwrap_or(named);
+        let chat = self.chat(channel).ok_or_else(unknown)?;
+        let session = self.owner(channel).cloned().ok_or_else(unknown)?;
         let typed = read(&params.text, params.offset)?;
         let typed = match &params.kind {
             CompletionKind::UserMessage => typed,

@@ -1,23 +1,21 @@
 //! What can be configured about a session.
 
-use agenthost_protocol::common::{ConfigPropertySchema, ModelInfo, SessionConfigSchema};
+use agenthost_protocol::common::{ConfigPropertySchema, SessionConfigSchema};
 use agenthost_protocol::ids::ProviderId;
-use agenthost_protocol::root::{AgentsChanged, RootAction};
 use agenthost_protocol::session::{
     ResolveSessionConfigParams, ResolveSessionConfigResult, SessionAction, SessionConfigChanged,
     SessionConfigCompletionsParams, SessionConfigCompletionsResult, SessionConfigState,
     SessionConfigValue, SessionState,
 };
-use agenthost_protocol::uri::{RootChannel, Uri};
+use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::effect::{Answer, Effects};
 use crate::host::Host;
 use crate::isolation;
+use crate::models;
+use crate::quirks::ClientQuirks;
 use crate::refusal::Failure;
-
-/// What models go by among the properties of agents.
-const MODEL: &str = "model";
 
 /// Most properties that an agent can make known while it runs.
 const PROPERTIES: usize = 200;
@@ -53,28 +51,6 @@ impl Host {
         }
     }
 
-    /// What can be chosen as a model can be chosen for a message, too.
-    fn learn_models(
-        &mut self,
-        provider: &ProviderId,
-        schema: &SessionConfigSchema,
-        out: &mut Effects,
-    ) {
-        let property = schema.properties.get(MODEL);
-        let listed = property.into_iter();
-        let listed = listed.flat_map(|property| choices(&property.property));
-        let models: Vec<_> = listed.map(|choice| model(provider, choice)).collect();
-        let mut agents = self.config.agents.iter_mut();
-        let agent = agents.find(|agent| agent.provider == *provider);
-        let Some(agent) = agent.filter(|agent| !models.is_empty() && agent.models != models) else {
-            return;
-        };
-        agent.models = models;
-        let agents = self.config.agents.clone();
-        let changed = RootAction::AgentsChanged(AgentsChanged { agents });
-        self.originate(&RootChannel.into(), changed, out);
-    }
-
     /// What could be configured, and what the values would be (CFG-1, CFG-3).
     /// What does not fit is left out, not refused: somebody is still choosing.
     pub(crate) fn resolve_config(
@@ -84,16 +60,25 @@ impl Host {
         let schema = self.schema(params.provider.as_ref(), params.working_directory.as_ref())?;
         let provider = &self.agent_named(params.provider.as_ref())?.provider;
         let given = params.config.clone().unwrap_or_default();
+        let values = with_defaults(&schema, self.fitting(provider, &schema, given));
+        let result = ResolveSessionConfigResult { schema, values };
+        Ok(Answer::ResolveSessionConfig(Box::new(result)))
+    }
+
+    /// The values that a schema has a place for and that may be chosen.
+    pub(crate) fn fitting(
+        &self,
+        provider: &ProviderId,
+        schema: &SessionConfigSchema,
+        given: Object,
+    ) -> Object {
         let fits = |(key, value): &(String, Json)| {
             let property = schema.properties.get(key);
             let allowed = self.forbidden(provider, key, value).is_none();
             allowed
                 && property.is_some_and(|property| check_value(&property.property, value).is_ok())
         };
-        let given: Object = given.into_iter().filter(fits).collect();
-        let values = with_defaults(&schema, given);
-        let result = ResolveSessionConfigResult { schema, values };
-        Ok(Answer::ResolveSessionConfig(Box::new(result)))
+        given.into_iter().filter(fits).collect()
     }
 
     /// Values of a property that fit what was typed (CFG-4, CFG-5): those that
@@ -126,9 +111,13 @@ impl Host {
         provider: &ProviderId,
         directory: Option<&Uri>,
         given: Option<Object>,
+        quirks: ClientQuirks,
     ) -> Result<(SessionConfigSchema, Object), Failure> {
         let schema = self.schema(Some(provider), directory)?;
-        let given = given.unwrap_or_default();
+        let mut given = given.unwrap_or_default();
+        if quirks.unknown_config {
+            given = self.fitting(provider, &schema, given);
+        }
         for (key, value) in &given {
             let forbidden = self.forbidden(provider, key, value);
             let problem = match (schema.properties.get(key), forbidden) {
@@ -174,6 +163,7 @@ impl Host {
             properties: Default::default(),
             required: None,
         });
+        models::drop_property(agent, &mut schema);
         if directory.is_some() {
             isolation::offer(&mut schema);
         }
@@ -212,22 +202,7 @@ fn known_values(
 }
 
 /// The values that a property lists, with what people get to see.
-fn model(provider: &ProviderId, choice: SessionConfigValue) -> ModelInfo {
-    ModelInfo {
-        id: choice.value.as_str().into(),
-        provider: provider.clone(),
-        name: choice.label,
-        max_context_window: None,
-        max_output_tokens: None,
-        max_prompt_tokens: None,
-        supports_vision: None,
-        policy_state: None,
-        config_schema: None,
-        meta: None,
-    }
-}
-
-fn choices(schema: &ConfigPropertySchema) -> impl Iterator<Item = SessionConfigValue> {
+pub(crate) fn choices(schema: &ConfigPropertySchema) -> impl Iterator<Item = SessionConfigValue> {
     let values = schema.r#enum.iter().flatten();
     values.enumerate().filter_map(|(index, value)| {
         let value = value.as_str()?.to_owned();

@@ -45,20 +45,40 @@ impl Host {
             }
         };
         let sent = action.clone();
-        let accepted = self.judge(env, &channel, &origin.client_id, action);
-        let refused = match accepted {
-            Ok(Action::Terminal(TerminalAction::Input(input))) => {
-                self.type_into(connection, &channel, &input, origin, out);
-                return;
-            }
-            Ok(action) => self
-                .accept(env, &channel, action, origin.clone(), out)
-                .err(),
-            Err(refusal) => Some(refusal),
+        let quirks = self.quirks(connection);
+        let action = self.read_quirky(quirks, &channel, action);
+        let renames = matches!(action, Action::Session(SessionAction::TitleChanged(_)));
+        let refused = if quirks.mixed_channels && renames && self.chat(&channel).is_some() {
+            let sender = origin.clone();
+            self.rename_through_chat(env, connection, &channel, action, sender, out)
+                .err()
+        } else {
+            self.carry_out(env, connection, &channel, action, &origin, out)
         };
         if let Some(refusal) = refused {
             let raw = RawAction(wire::to_json(&sent));
             self.reject(connection, channel, raw, origin, refusal.to_string(), out);
+        }
+    }
+
+    /// Judges and commits an action; the reason if it is refused.
+    fn carry_out(
+        &mut self,
+        env: &Env,
+        connection: ConnectionId,
+        channel: &Uri,
+        action: Action,
+        origin: &ActionOrigin,
+        out: &mut Effects,
+    ) -> Option<Refusal> {
+        let accepted = self.judge(env, channel, &origin.client_id, action);
+        match accepted {
+            Ok(Action::Terminal(TerminalAction::Input(input))) => {
+                self.type_into(connection, channel, &input, origin.clone(), out);
+                None
+            }
+            Ok(action) => self.accept(env, channel, action, origin.clone(), out).err(),
+            Err(refusal) => Some(refusal),
         }
     }
 

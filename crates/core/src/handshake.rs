@@ -158,6 +158,9 @@ impl Host {
             self.refresh(channel, out);
             self.follow(channel, out);
         }
+        if self.quirks(connection).keeps_list && watched.contains(&RootChannel.into()) {
+            self.tell_list_changes(connection, params.last_seen_server_seq, out);
+        }
         self.read_again_from(&params.client_id, out);
         self.leave_unwatched(env, &params.client_id, out);
         Ok(())
@@ -197,6 +200,7 @@ impl Host {
         if self.clients.forget(client, departure) {
             out.write(Write::ClientForgotten(client.clone()));
             self.leave_unwatched(env, client, out);
+            self.end_provisional(client, out);
         }
     }
 

@@ -24,6 +24,8 @@ use crate::env::Env;
 use crate::epochs::WriterEpochs;
 use crate::grants::AccessRequest;
 use crate::input::{ConnectionId, Input, Loaded};
+use crate::list_changes::ListChanges;
+use crate::models::offer_models;
 use crate::questions::Questions;
 use crate::readings::{Reading, Senders};
 use crate::response_usage::ResponseUsages;
@@ -104,6 +106,7 @@ pub struct Host {
     pub(crate) tool_checks: ToolChecks,
     /// Code that may run, as it was last told.
     pub(crate) trusted_told: BTreeSet<String>,
+    pub(crate) list_changes: ListChanges,
 }
 
 /// Something that can be subscribed to.
@@ -153,6 +156,7 @@ impl Host {
     pub fn new(mut config: Config, remembered: Remembered) -> Self {
         clean_agents(&mut config.agents);
         config.schemas.values_mut().for_each(clean_schema);
+        offer_models(&mut config.agents, remembered.root.as_ref());
         let mut host = Host {
             config,
             seq: remembered.seq,
@@ -177,6 +181,7 @@ impl Host {
             tool_calls: ToolCalls::default(),
             tool_checks: ToolChecks::default(),
             trusted_told: BTreeSet::new(),
+            list_changes: ListChanges::since(remembered.seq),
         };
         for stored in remembered.channels {
             host.hold(stored, Held::Stored);
@@ -287,7 +292,7 @@ impl Host {
                 name,
                 outcome,
             } => self.operated(&wanted, &name, outcome, out),
-            Input::WorktreeMade { session, outcome } => self.settled(&session, outcome, out),
+            Input::WorktreeMade { session, outcome } => self.settled(env, &session, outcome, out),
             Input::LookAgain { channel, round } => self.look_again(&channel, round, out),
             Input::StillUngranted { connection, id } => {
                 self.refuse_request(connection, &id, out);
@@ -341,6 +346,7 @@ impl Host {
         self.show_requests(out);
         self.drop_watches(out);
         self.remember_terminals(out);
+        self.end_orphaned(out);
     }
 
     pub(crate) fn hold(&mut self, stored: StoredChannel, held: Held) {

@@ -6,12 +6,13 @@
 use agenthost_protocol::common::{
     ConfigPropertySchema, ErrorInfo, SessionConfigPropertySchema, SessionConfigSchema,
 };
-use agenthost_protocol::session::{CreationFailed, SessionAction, SessionWorkingDirectoryReplaced};
+use agenthost_protocol::session::{SessionAction, SessionWorkingDirectoryReplaced};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::changes::{ChangeTask, Mark, Worktree, WorktreeWish};
 use crate::effect::Effects;
+use crate::env::Env;
 use crate::host::Host;
 use crate::refusal::Failure;
 use crate::terminal_output::CommandLine;
@@ -142,6 +143,7 @@ impl Host {
     /// The worktree of a new session is there, or could not be made.
     pub(crate) fn settled(
         &mut self,
+        env: &Env,
         session: &Uri,
         outcome: Result<Worktree, Failure>,
         out: &mut Effects,
@@ -164,9 +166,7 @@ impl Host {
             }
             Err(failure) => {
                 let error = ErrorInfo::new("worktree", failure.to_string());
-                let failed = SessionAction::CreationFailed(CreationFailed { error });
-                self.originate(session, failed, out);
-                self.sync_session(session, out);
+                self.creation_failed(env, session, error, out);
             }
         }
     }

@@ -7,12 +7,10 @@ use agenthost_protocol::chat::{
     MoveChatParams, MoveChatResult,
 };
 use agenthost_protocol::common::SessionStatus;
-use agenthost_protocol::root::SessionAddedParams;
-use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::session::{
     ChatAdded, ChatRemoved, ChatsReordered, SessionAction, SessionState,
 };
-use agenthost_protocol::uri::{RootChannel, Uri};
+use agenthost_protocol::uri::Uri;
 
 use crate::agent::{AgentCommand, ChatContext};
 use crate::changes::Mark;
@@ -183,13 +181,8 @@ impl Host {
         self.sessions.insert(session.clone(), Arc::clone(&listed));
         out.write(Write::Session(Arc::clone(&listed)));
         self.leave_session(&party, &session, out);
-        let added = SessionAddedParams {
-            channel: RootChannel,
-            summary: (*listed).clone(),
-        };
-        self.notify_root(HostNotification::SessionAdded(Box::new(added)), out);
+        self.announce(&listed, out);
         self.sync_session(&party.from, out);
-        self.count_sessions(out);
         self.mark(&session, Mark::Start, out);
         self.open_agent(&session, out);
         let moved: Vec<_> = party

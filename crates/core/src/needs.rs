@@ -251,8 +251,16 @@ impl Host {
                 chats.collect()
             }
             ClientRequest::DisposeChat(params) => vec![params.channel.clone()],
+            // VS Code names the session and means its default chat.
+            ClientRequest::Completions(params) => {
+                let listed = self.sessions.get(&params.channel);
+                let default = listed.and_then(|listed| listed.default_chat.clone());
+                default
+                    .into_iter()
+                    .chain([params.channel.clone()])
+                    .collect()
+            }
             ClientRequest::FetchTurns(params) => vec![params.channel.clone()],
-            ClientRequest::Completions(params) => vec![params.channel.clone()],
             _ => Vec::new(),
         };
         let windowed = match request {

@@ -24,6 +24,7 @@ use crate::completions;
 use crate::env::Env;
 use crate::host::Host;
 use crate::limits::check_message_meta;
+use crate::models;
 use crate::refusal::{Failure, Refusal};
 
 impl Host {
@@ -44,18 +45,31 @@ impl Host {
         };
         match (state, action) {
             (ChannelState::Chat(chat), Action::Chat(mut action)) => {
-                match &mut action {
-                    ChatAction::TurnStarted(start) => self.pin(&mut start.message)?,
-                    ChatAction::PendingMessageSet(set) => self.pin(&mut set.message)?,
-                    action => self.keep_workers(channel, action),
-                }
                 let session = self.owner(channel).and_then(|owner| self.session(owner));
                 let agent = session.and_then(|session| self.agent_of(session));
+                match &mut action {
+                    ChatAction::TurnStarted(start) => {
+                        models::drop_placeholder(agent, &mut start.message);
+                        self.pin(&mut start.message)?;
+                    }
+                    ChatAction::PendingMessageSet(set) => {
+                        models::drop_placeholder(agent, &mut set.message);
+                        self.pin(&mut set.message)?;
+                    }
+                    ChatAction::DraftChanged(change) => {
+                        let draft = change.draft.as_mut();
+                        draft
+                            .into_iter()
+                            .for_each(|draft| models::drop_placeholder(agent, draft));
+                    }
+                    action => self.keep_workers(channel, action),
+                }
                 let place = chat::Place {
                     agent,
                     session,
                     chat,
                     earlier: self.earlier(channel),
+                    early_turns: self.quirks_of(client).early_turns,
                 };
                 let action = chat::judge(env, &place, client, action)?;
                 self.check_response(channel, &action)?;

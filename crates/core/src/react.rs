@@ -9,7 +9,7 @@ use std::sync::Arc;
 use agenthost_protocol::action::Action;
 use agenthost_protocol::chat::{
     ActiveTurn, Answers, CancellationReason, ChatAction, ChatSummary, PendingMessageKind,
-    ResponsePart,
+    ResponsePart, TurnStarted,
 };
 use agenthost_protocol::ids::InputRequestId;
 use agenthost_protocol::root::SessionSummaryChangedParams;
@@ -25,6 +25,7 @@ use crate::client_tools::client_tools;
 use crate::effect::{Effect, Effects, Write};
 use crate::env::Env;
 use crate::host::Host;
+use crate::provisional;
 use crate::summary::{self, ChatChange};
 use crate::terminal_turns::command_of;
 
@@ -115,18 +116,16 @@ impl Host {
             ChatAction::TurnStarted(start) => {
                 self.mark_unread(chat, out);
                 self.give_title(chat, &start.message.text, out);
-                self.mark_turn(chat, &start.turn_id, Mark::Before, out);
-                if let Some(line) = command_of(&start.message) {
-                    self.run_command(env, chat, &start.turn_id, line, out);
-                    return;
+                self.confirm_session(chat, out);
+                if !self.is_early(chat) {
+                    self.begin_turn_work(env, chat, start, out);
                 }
-                self.prompt(env, chat, start, out);
             }
             ChatAction::TurnCancelled(cancelled) => {
                 self.clear_activity(chat, out);
                 self.sync_chat(chat, out);
                 // What the agent has not heard of, it does not have to stop.
-                let unheard = self.readings.remove(chat).is_some();
+                let unheard = self.readings.remove(chat).is_some() || self.is_early(chat);
                 if !unheard && !self.is_command(chat, &cancelled.turn_id) {
                     let cancel = AgentCommand::Cancel {
                         chat: chat.clone(),
@@ -229,10 +228,29 @@ impl Host {
         }
     }
 
+    /// Has the message of a turn answered, by its agent or as a command.
+    pub(crate) fn begin_turn_work(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        start: &TurnStarted,
+        out: &mut Effects,
+    ) {
+        self.mark_turn(chat, &start.turn_id, Mark::Before, out);
+        if let Some(line) = command_of(&start.message) {
+            self.run_command(env, chat, &start.turn_id, line, out);
+            return;
+        }
+        self.prompt(env, chat, start, out);
+    }
+
     /// Tells the agent what the user wants to say to the running turn. While
     /// none runs that the agent knows of, it waits (PEN-5, PEN-6).
     pub(crate) fn steer(&mut self, chat: &Uri, out: &mut Effects) {
-        let Some(state) = self.chat(chat).filter(|_| !self.is_reading(chat)) else {
+        let Some(state) = self
+            .chat(chat)
+            .filter(|_| !self.is_reading(chat) && !self.is_early(chat))
+        else {
             return;
         };
         if let (Some(turn), Some(waiting)) = (&state.active_turn, &state.steering_message)
@@ -375,9 +393,14 @@ impl Host {
         let Some(changes) = changes else {
             return;
         };
+        let hidden = provisional::maker(&after).is_some();
         let listed = Arc::new(after);
         self.sessions.insert(session.clone(), Arc::clone(&listed));
         out.write(Write::Session(listed));
+        if hidden {
+            return;
+        }
+        self.list_changes.record_change(session, self.seq);
         let changed = SessionSummaryChangedParams {
             channel: RootChannel,
             session: session.clone(),

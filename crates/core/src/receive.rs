@@ -118,7 +118,8 @@ impl Host {
                 return Ok(None);
             }
             ClientRequest::DisposeSession(params) => {
-                self.dispose_session(&params.channel, out)?;
+                let disposed = self.dispose_session(&params.channel, out);
+                disposed.map_err(|failure| self.dispose_failure(connection, failure))?;
                 Ok(Answer::Null)
             }
             ClientRequest::CreateChat(params) => {

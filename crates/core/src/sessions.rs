@@ -6,8 +6,7 @@ use agenthost_protocol::chat::ChatState;
 use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::{
-    ActiveSessionsChanged, ListSessionsParams, ListSessionsResult, RootAction, SessionAddedParams,
-    SessionRemovedParams,
+    ActiveSessionsChanged, ListSessionsParams, ListSessionsResult, RootAction, SessionRemovedParams,
 };
 use agenthost_protocol::rpc::{HostNotification, RequestId};
 use agenthost_protocol::session::{
@@ -25,7 +24,7 @@ use crate::forks::Fork;
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::refusal::Failure;
-use crate::{annotations, chats, policy, summary, uris};
+use crate::{annotations, chats, policy, provisional, summary, uris};
 
 /// Most sessions in one answer.
 const PAGE: usize = 200;
@@ -41,6 +40,7 @@ impl Host {
         mut params: CreateSessionParams,
         out: &mut Effects,
     ) -> Result<(), Failure> {
+        let quirks = self.quirks(connection);
         let fork = self.fork(&mut params)?;
         let session = params.channel;
         uris::check_session(&session)?;
@@ -72,14 +72,19 @@ impl Host {
         directories.iter().try_for_each(uris::check_directory)?;
         let provider = agent.provider.clone();
         let (schema, values) =
-            self.initial_config(&provider, directories.first(), params.config)?;
+            self.initial_config(&provider, directories.first(), params.config, quirks)?;
         let mut state = new_session(env, &session, provider, directories);
         let mut chat = chats::new_summary(env, uris::default_chat(&session));
         if let Some(fork) = &fork {
             fork.mark(&mut chat);
         }
         state.chats = [chat.clone()].into_iter().collect();
-        let listed = new_summary(env, &session, &state);
+        let mut listed = new_summary(env, &session, &state);
+        let maker = self.clients.client_of(connection).cloned();
+        let maker = maker.filter(|_| quirks.provisional_sessions && fork.is_none());
+        if let Some(maker) = &maker {
+            provisional::mark(&mut listed, maker);
+        }
         let state = SessionState {
             active_clients: params.active_client.into_iter().collect(),
             // Without it no value could ever change (SES-11).
@@ -100,17 +105,16 @@ impl Host {
         self.sessions.insert(session.clone(), Arc::clone(&listed));
         out.write(Write::Session(Arc::clone(&listed)));
         out.answer(connection, id, Answer::Null);
-        let added = SessionAddedParams {
-            channel: RootChannel,
-            summary: (*listed).clone(),
-        };
-        self.notify_root(HostNotification::SessionAdded(Box::new(added)), out);
-        self.count_sessions(out);
+        if maker.is_none() {
+            self.announce(&listed, out);
+        }
         if let Some(client) = self.clients.client_of(connection).cloned() {
             self.asks(&session, &client, out);
         }
         let Some(from) = source else {
-            self.settle_in(&session, out);
+            if maker.is_none() {
+                self.settle_in(&session, out);
+            }
             return Ok(());
         };
         // What was said before has to stay readable (RES-15), and known.
@@ -122,15 +126,23 @@ impl Host {
         Ok(())
     }
 
-    /// Ends a session with all that belongs to it, chats first so that their
-    /// subscribers can let go (SES-17, SES-18).
+    /// Ends a session that a client is done with.
     pub(crate) fn dispose_session(
         &mut self,
         session: &Uri,
         out: &mut Effects,
     ) -> Result<(), Failure> {
+        match self.dispose_listed(session, out) {
+            true => Ok(()),
+            false => Err(Failure::UnknownSession(session.clone())),
+        }
+    }
+
+    /// Ends a session with all that belongs to it, chats first so that their
+    /// subscribers can let go (SES-17, SES-18). Says whether there was one.
+    pub(crate) fn dispose_listed(&mut self, session: &Uri, out: &mut Effects) -> bool {
         let Some(gone) = self.sessions.remove(session) else {
-            return Err(Failure::UnknownSession(session.clone()));
+            return false;
         };
         self.slash_commands.remove(session);
         self.unfollow(session, out);
@@ -165,17 +177,20 @@ impl Host {
         out.push(Effect::ForgetContent {
             session: session.clone(),
         });
-        let removed = SessionRemovedParams {
-            channel: RootChannel,
-            session: session.clone(),
-        };
-        self.notify_root(HostNotification::SessionRemoved(removed), out);
-        self.count_sessions(out);
-        Ok(())
+        if provisional::maker(&gone).is_none() {
+            self.list_changes.record_removal(session, self.seq);
+            let removed = SessionRemovedParams {
+                channel: RootChannel,
+                session: session.clone(),
+            };
+            self.notify_root(HostNotification::SessionRemoved(removed), out);
+            self.count_sessions(out);
+        }
+        true
     }
 
     pub(crate) fn count_sessions(&mut self, out: &mut Effects) {
-        let active_sessions = self.sessions.len() as u64;
+        let active_sessions = self.listed_sessions().count() as u64;
         let changed = ActiveSessionsChanged { active_sessions };
         self.originate(
             &RootChannel.into(),
@@ -192,7 +207,7 @@ impl Host {
         connection: ConnectionId,
         params: &ListSessionsParams,
     ) -> Result<Answer, Failure> {
-        let mut sorted: Vec<_> = self.sessions.values().map(|s| (key(s), s)).collect();
+        let mut sorted: Vec<_> = self.listed_sessions().map(|s| (key(s), s)).collect();
         sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
         let start = match &params.cursor {
             None => 0,

@@ -110,6 +110,25 @@ pub(crate) fn session_changes(
     })
 }
 
+/// All that can change about a summary.
+pub(crate) fn all_fields(listed: &SessionSummary) -> PartialSessionSummary {
+    let metadata = &listed.metadata;
+    PartialSessionSummary {
+        title: Some(metadata.title.clone()),
+        status: Some(metadata.status),
+        activity: Some(metadata.activity.clone().unwrap_or_default()),
+        project: metadata.project.clone(),
+        working_directories: metadata.working_directories.clone(),
+        annotations: metadata.annotations.clone(),
+        modified_at: Some(listed.modified_at.clone()),
+        changes: listed.changes.clone(),
+        meta: listed.meta.clone(),
+        chats: listed.chats.clone(),
+        default_chat: listed.default_chat.clone(),
+        ..PartialSessionSummary::default()
+    }
+}
+
 /// How to bring the entry of a chat up to date.
 pub(crate) enum ChatChange {
     /// It is.

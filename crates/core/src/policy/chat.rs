@@ -37,6 +37,8 @@ pub(super) struct Place<'a> {
     pub(super) chat: &'a ChatState,
     /// Turns of the chat that are not in memory.
     pub(super) earlier: &'a [TurnId],
+    /// Whether the client may start a turn before the session is ready.
+    pub(super) early_turns: bool,
 }
 
 pub(super) fn judge(
@@ -151,7 +153,8 @@ fn start_turn(env: &Env, place: &Place<'_>, start: &mut TurnStarted) -> Result<(
         return Err(Refusal::TurnInProgress(active.id.clone()));
     }
     let lifecycle = place.session.map(|session| &session.lifecycle);
-    if lifecycle != Some(&SessionLifecycle::Ready) {
+    let early = place.early_turns && lifecycle == Some(&SessionLifecycle::Creating);
+    if lifecycle != Some(&SessionLifecycle::Ready) && !early {
         return Err(Refusal::NotReady);
     }
     writable(chat)?;

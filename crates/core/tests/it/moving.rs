@@ -129,8 +129,8 @@ fn a_chat_goes_elsewhere() {
                 agent s1: close chat ahp-chat:/2
                 c1: 24 s1 session/chatRemoved {"chat":"ahp-chat:/2"}
                 c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"project":{"uri":"file:///a","displayName":"a"},"workingDirectories":["file:///a"],"annotations":{"resource":"ahp-session:/session-0000000000000000000000000000001d/annotations","annotationCount":0,"entryCount":0},"resource":"ahp-session:/session-0000000000000000000000000000001d","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"ahp-chat:/2","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"ahp-chat:/2"}}
-                c1: root/sessionSummaryChanged {"changes":{"chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":8}]},"session":"s1"}
                 c1: 25 root root/activeSessionsChanged {"activeSessions":4}
+                c1: root/sessionSummaryChanged {"changes":{"chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":8}]},"session":"s1"}
                 changes ahp-session:/session-0000000000000000000000000000001d: mark start
                 agent ahp-session:/session-0000000000000000000000000000001d: open
                 agent ahp-session:/session-0000000000000000000000000000001d: chat ahp-chat:/2 with 0 turns

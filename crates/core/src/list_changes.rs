@@ -1,0 +1,117 @@
+//! Changes of the list of sessions that a client missed.
+//!
+//! Notifications about the list are not replayed (ROOT-16), and a client is
+//! meant to list the sessions again when it comes back. VS Code does so after
+//! snapshots only, so after a replay it is told what changed.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use agenthost_protocol::ids::ServerSeq;
+use agenthost_protocol::root::{
+    SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
+};
+use agenthost_protocol::rpc::HostNotification;
+use agenthost_protocol::session::SessionSummary;
+use agenthost_protocol::uri::{RootChannel, Uri};
+
+use crate::effect::{Effect, Effects};
+use crate::host::Host;
+use crate::input::ConnectionId;
+use crate::summary;
+
+/// Most sessions that a client is told of at once, the latest first.
+const MAX_TOLD: usize = 200;
+
+/// Most removed sessions that are remembered.
+const MAX_REMOVED: usize = 1_000;
+
+/// When entries of the list changed, since the host started.
+#[derive(Debug, Clone)]
+pub(crate) struct ListChanges {
+    /// The last number before the host started: nothing is known of what
+    /// changed until then.
+    started: ServerSeq,
+    changed: BTreeMap<Uri, ServerSeq>,
+    /// The oldest first.
+    removed: VecDeque<(Uri, ServerSeq)>,
+}
+
+impl ListChanges {
+    pub(crate) fn since(started: ServerSeq) -> Self {
+        ListChanges {
+            started,
+            changed: BTreeMap::new(),
+            removed: VecDeque::new(),
+        }
+    }
+
+    /// Takes note that the entry of a session changed, or came to be.
+    pub(crate) fn record_change(&mut self, session: &Uri, seq: ServerSeq) {
+        self.changed.insert(session.clone(), seq);
+    }
+
+    /// Takes note that a session is gone.
+    pub(crate) fn record_removal(&mut self, session: &Uri, seq: ServerSeq) {
+        self.changed.remove(session);
+        if self.removed.len() >= MAX_REMOVED {
+            self.removed.pop_front();
+        }
+        self.removed.push_back((session.clone(), seq));
+    }
+
+    fn may_have_missed(&self, session: &Uri, seen: ServerSeq) -> bool {
+        seen <= self.started || self.changed.get(session).is_some_and(|seq| *seq >= seen)
+    }
+}
+
+impl Host {
+    /// Tells a client how the list changed since it was here.
+    pub(crate) fn tell_list_changes(
+        &self,
+        connection: ConnectionId,
+        seen: ServerSeq,
+        out: &mut Effects,
+    ) {
+        let mut tell = |notification| {
+            out.push(Effect::Notify {
+                notification: Arc::new(notification),
+                to: vec![connection],
+            });
+        };
+        for (session, seq) in &self.list_changes.removed {
+            if *seq >= seen && !self.sessions.contains_key(session) {
+                tell(HostNotification::SessionRemoved(SessionRemovedParams {
+                    channel: RootChannel,
+                    session: session.clone(),
+                }));
+            }
+        }
+        let mut missed: Vec<_> = self
+            .listed_sessions()
+            .filter(|summary| self.list_changes.may_have_missed(&summary.resource, seen))
+            .collect();
+        missed.sort_by_key(|summary| Reverse(summary.modified_at.to_millis().ok()));
+        for summary in missed.into_iter().take(MAX_TOLD) {
+            tell(self.catch_up(summary, seen));
+        }
+    }
+
+    /// A session that is new to the client is added; of any other it is told
+    /// all that can change.
+    fn catch_up(&self, listed: &SessionSummary, seen: ServerSeq) -> HostNotification {
+        let channel = self.channels.get(&listed.resource);
+        if channel.is_some_and(|channel| channel.born >= seen) {
+            return HostNotification::SessionAdded(Box::new(SessionAddedParams {
+                channel: RootChannel,
+                summary: listed.clone(),
+            }));
+        }
+        HostNotification::SessionSummaryChanged(Box::new(SessionSummaryChangedParams {
+            channel: RootChannel,
+            session: listed.resource.clone(),
+            changes: summary::all_fields(listed),
+        }))
+    }
+}

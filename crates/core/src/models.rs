@@ -1,0 +1,114 @@
+//! The models that agents offer to clients.
+//!
+//! Clients such as VS Code let nobody choose an agent without models. So an
+//! agent has at least one: a placeholder until its own are known, and for good
+//! if it has none.
+
+use std::sync::Arc;
+
+use agenthost_protocol::chat::Message;
+use agenthost_protocol::common::{ModelInfo, SessionConfigSchema};
+use agenthost_protocol::ids::ProviderId;
+use agenthost_protocol::root::{AgentInfo, AgentsChanged, RootAction, RootState};
+use agenthost_protocol::session::SessionConfigValue;
+use agenthost_protocol::uri::RootChannel;
+
+use crate::configuration::choices;
+use crate::effect::Effects;
+use crate::host::Host;
+
+/// The property that lists an agent's models among what can be configured.
+const MODEL: &str = "model";
+
+/// The id of the placeholder: whichever model the agent uses by itself.
+const PLACEHOLDER: &str = "default";
+
+/// Gives every agent at least one model. Those that an agent has told of since
+/// it was configured are remembered in the host's own state.
+pub(crate) fn offer_models(agents: &mut [AgentInfo], remembered: Option<&RootState>) {
+    for agent in agents.iter_mut().filter(|agent| agent.models.is_empty()) {
+        let known = remembered.into_iter().flat_map(|root| &root.agents);
+        let known = known.filter(|known| known.provider == agent.provider);
+        agent.models = known.flat_map(|known| known.models.clone()).collect();
+        if agent.models.is_empty() {
+            agent.models.push(placeholder(&agent.provider));
+        }
+    }
+}
+
+/// Removes the placeholder from a message. It may be chosen at any time: a
+/// client may not have heard yet that the models are known.
+pub(crate) fn drop_placeholder(agent: Option<&AgentInfo>, message: &mut Arc<Message>) {
+    let chosen = message.model.as_ref().map(|model| model.id.as_str());
+    if chosen != Some(PLACEHOLDER) {
+        return;
+    }
+    let own = agent.is_some_and(|agent| {
+        let mut models = agent.models.iter();
+        let same = models.any(|model| model.id.as_str() == PLACEHOLDER);
+        same && !has_placeholder(agent)
+    });
+    if !own {
+        Arc::make_mut(message).model = None;
+    }
+}
+
+/// Removes the choice of a model from what can be configured about a session,
+/// where each message can choose one.
+pub(crate) fn drop_property(agent: &AgentInfo, schema: &mut SessionConfigSchema) {
+    if !has_placeholder(agent) {
+        schema.properties.shift_remove(MODEL);
+    }
+}
+
+impl Host {
+    /// Offers what an agent lists as its models.
+    pub(crate) fn learn_models(
+        &mut self,
+        provider: &ProviderId,
+        schema: &SessionConfigSchema,
+        out: &mut Effects,
+    ) {
+        let property = schema.properties.get(MODEL);
+        let listed = property.into_iter();
+        let listed = listed.flat_map(|property| choices(&property.property));
+        let models: Vec<_> = listed.map(|choice| model(provider, choice)).collect();
+        let mut agents = self.config.agents.iter_mut();
+        let agent = agents.find(|agent| agent.provider == *provider);
+        let Some(agent) = agent.filter(|agent| !models.is_empty() && agent.models != models) else {
+            return;
+        };
+        agent.models = models;
+        let agents = self.config.agents.clone();
+        let changed = RootAction::AgentsChanged(AgentsChanged { agents });
+        self.originate(&RootChannel.into(), changed, out);
+    }
+}
+
+fn has_placeholder(agent: &AgentInfo) -> bool {
+    agent.models == [placeholder(&agent.provider)]
+}
+
+fn placeholder(provider: &ProviderId) -> ModelInfo {
+    let choice = SessionConfigValue {
+        value: PLACEHOLDER.to_owned(),
+        label: "Default".to_owned(),
+        description: None,
+    };
+    model(provider, choice)
+}
+
+fn model(provider: &ProviderId, choice: SessionConfigValue) -> ModelInfo {
+    ModelInfo {
+        id: choice.value.as_str().into(),
+        provider: provider.clone(),
+        name: choice.label,
+        max_context_window: None,
+        max_output_tokens: None,
+        max_prompt_tokens: None,
+        supports_vision: None,
+        policy_state: None,
+        config_schema: None,
+        meta: None,
+    }
+}

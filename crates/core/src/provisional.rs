@@ -1,0 +1,95 @@
+//! Sessions in which nothing has been said yet.
+//!
+//! A client may create a session as soon as its user picks an agent, and
+//! another one when the user picks the next. Such a session is there for its
+//! maker only: it is not listed, its agent is not started, and it ends with its
+//! maker. The first message makes it a session like any other.
+
+use std::sync::Arc;
+
+use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::root::SessionAddedParams;
+use agenthost_protocol::rpc::HostNotification;
+use agenthost_protocol::session::SessionSummary;
+use agenthost_protocol::uri::{RootChannel, Uri};
+use agenthost_protocol::wire::Json;
+
+use crate::effect::{Effects, Write};
+use crate::host::Host;
+
+/// Names the maker of a provisional session in the `_meta` of its summary,
+/// which no client gets to see while it is there.
+const MAKER: &str = "agenthost.provisionalFor";
+
+/// Marks a summary as that of a provisional session.
+pub(crate) fn mark(summary: &mut SessionSummary, maker: &ClientId) {
+    let meta = summary.meta.get_or_insert_default();
+    meta.insert(MAKER.to_owned(), Json::from(maker.as_str()));
+}
+
+/// The client that a session exists for, if nothing has been said in it.
+pub(crate) fn maker(summary: &SessionSummary) -> Option<ClientId> {
+    let maker = summary.meta.as_ref()?.get(MAKER)?.as_str()?;
+    Some(ClientId::from(maker))
+}
+
+impl Host {
+    /// Makes a session out of a provisional one, because somebody spoke.
+    pub(crate) fn confirm_session(&mut self, chat: &Uri, out: &mut Effects) {
+        let Some(session) = self.owner(chat).cloned() else {
+            return;
+        };
+        let listed = self.sessions.get(&session);
+        let Some(listed) = listed.filter(|listed| maker(listed).is_some()) else {
+            return;
+        };
+        let mut summary = (**listed).clone();
+        if let Some(meta) = &mut summary.meta {
+            meta.shift_remove(MAKER);
+        }
+        summary.meta = summary.meta.filter(|meta| !meta.is_empty());
+        let listed = Arc::new(summary);
+        self.sessions.insert(session.clone(), Arc::clone(&listed));
+        out.write(Write::Session(Arc::clone(&listed)));
+        self.announce(&listed, out);
+        self.settle_in(&session, out);
+    }
+
+    /// Tells everyone who watches the list of a new session.
+    pub(crate) fn announce(&mut self, summary: &SessionSummary, out: &mut Effects) {
+        self.list_changes.record_change(&summary.resource, self.seq);
+        let added = SessionAddedParams {
+            channel: RootChannel,
+            summary: summary.clone(),
+        };
+        self.notify_root(HostNotification::SessionAdded(Box::new(added)), out);
+        self.count_sessions(out);
+    }
+
+    /// The sessions that clients get to see.
+    pub(crate) fn listed_sessions(&self) -> impl Iterator<Item = &Arc<SessionSummary>> {
+        let sessions = self.sessions.values();
+        sessions.filter(|summary| maker(summary).is_none())
+    }
+
+    /// Ends the provisional sessions of a client that is gone for good.
+    pub(crate) fn end_provisional(&mut self, client: &ClientId, out: &mut Effects) {
+        let sessions = self.sessions.iter();
+        let theirs = sessions.filter(|(_, summary)| maker(summary).as_ref() == Some(client));
+        let theirs: Vec<_> = theirs.map(|(session, _)| session.clone()).collect();
+        for session in theirs {
+            self.dispose_listed(&session, out);
+        }
+    }
+
+    /// Ends provisional sessions whose makers the host does not know any more.
+    pub(crate) fn end_orphaned(&mut self, out: &mut Effects) {
+        let makers = self.sessions.values().filter_map(|summary| maker(summary));
+        let gone: Vec<_> = makers
+            .filter(|client| !self.clients.clients.contains_key(client))
+            .collect();
+        for client in gone {
+            self.end_provisional(&client, out);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Deviations from AHP 1.0 that shipped clients rely on.
+//!
+//! This is the only place that decides by which client gets which allowance. A
+//! client of 1.0 is held to the text. Older clients were written before parts
+//! of it existed. VS Code says who it is in `clientInfo`, and needs more than
+//! its version explains; HSK-18 allows such a workaround as a last resort.
+
+use agenthost_protocol::action::{Action, ActionOrigin};
+use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::root::RootAction;
+use agenthost_protocol::session::SessionAction;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::Json;
+
+use crate::clients::ClientRecord;
+use crate::effect::Effects;
+use crate::env::Env;
+use crate::host::Host;
+use crate::input::ConnectionId;
+use crate::refusal::{Failure, Refusal};
+use crate::settings;
+
+/// How the names begin that windows of VS Code give in `clientInfo`
+/// (`vscode-editor-window`, `vscode-agents-window`).
+const VSCODE: &str = "vscode-";
+
+/// What a client is allowed to do, or is told, beyond AHP 1.0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClientQuirks {
+    /// Starts the first turn without waiting for `session/ready`. The turn
+    /// begins when the session is ready, and fails if that fails.
+    pub early_turns: bool,
+    /// Configures sessions with properties and values that an agent does not
+    /// offer. They are dropped, as `resolveSessionConfig` does.
+    pub unknown_config: bool,
+    /// Creates a session as soon as its user picks an agent. The session stays
+    /// unlisted, and its agent unstarted, until there is a message.
+    pub provisional_sessions: bool,
+    /// Reads the provider of a session from the scheme of its URI. It is told
+    /// `<provider>:/<id>` for sessions that are called otherwise.
+    pub provider_schemes: bool,
+    /// Dispatches `session/titleChanged` on a chat, and sends `completions`
+    /// for a session.
+    pub mixed_channels: bool,
+    /// Does not list sessions again when it comes back by a replay: it is told
+    /// what changed in the list.
+    pub keeps_list: bool,
+    /// Repeats `disposeSession` for sessions that are gone until it is told
+    /// `-32008`.
+    pub repeats_dispose: bool,
+}
+
+impl ClientQuirks {
+    /// The quirks of a client by its release and the name of its program.
+    pub fn of(release: Release, program: Option<&str>) -> Self {
+        let vscode = program.is_some_and(|name| name.starts_with(VSCODE));
+        let lenient = vscode || release < Release::CURRENT;
+        ClientQuirks {
+            early_turns: lenient,
+            unknown_config: lenient,
+            provisional_sessions: vscode,
+            provider_schemes: vscode,
+            mixed_channels: vscode,
+            keeps_list: vscode,
+            repeats_dispose: vscode,
+        }
+    }
+}
+
+impl ClientRecord {
+    /// The quirks of the client.
+    pub fn quirks(&self) -> ClientQuirks {
+        let program = self.info.as_ref().map(|info| info.name.as_str());
+        ClientQuirks::of(self.release(), program)
+    }
+}
+
+impl Host {
+    /// The quirks of the client at a connection; none before its handshake.
+    pub(crate) fn quirks(&self, connection: ConnectionId) -> ClientQuirks {
+        let client = self.clients.client_of(connection);
+        client.map_or_else(ClientQuirks::default, |client| self.quirks_of(client))
+    }
+
+    /// The quirks of a client.
+    pub(crate) fn quirks_of(&self, client: &ClientId) -> ClientQuirks {
+        let client = self.clients.clients.get(client);
+        client.map_or_else(ClientQuirks::default, |client| client.record.quirks())
+    }
+
+    /// Reads an action as its client means it: without configuration that
+    /// nobody offers.
+    pub(crate) fn read_quirky(
+        &self,
+        quirks: ClientQuirks,
+        channel: &Uri,
+        mut action: Action,
+    ) -> Action {
+        if !quirks.unknown_config {
+            return action;
+        }
+        match &mut action {
+            Action::Root(RootAction::ConfigChanged(change)) => {
+                let config = self.root().and_then(|root| root.config.as_ref());
+                if let Some(config) = config {
+                    let schema = &config.schema;
+                    let fits =
+                        |key: &str, value: &Json| settings::check(schema, key, value).is_ok();
+                    change.config.retain(|key, value| fits(key, value));
+                }
+            }
+            Action::Session(SessionAction::ConfigChanged(change)) => {
+                let session = self.session(channel);
+                let config = session.and_then(|session| session.config.as_ref());
+                if let Some(config) = config {
+                    let known = &config.schema.properties;
+                    change.config.retain(|key, _| known.contains_key(key));
+                }
+            }
+            _ => {}
+        }
+        action
+    }
+
+    /// Renames the session of a chat whose client means it by a rename of the
+    /// chat. The client waits for its echo on the chat.
+    pub(crate) fn rename_through_chat(
+        &mut self,
+        env: &Env,
+        connection: ConnectionId,
+        chat: &Uri,
+        action: Action,
+        origin: ActionOrigin,
+        out: &mut Effects,
+    ) -> Result<(), Refusal> {
+        let session = self.owner(chat).cloned().unwrap_or_else(|| chat.clone());
+        let judged = self.judge(env, &session, &origin.client_id, action)?;
+        if self.originate(&session, judged.clone(), out) {
+            self.react(env, &session, &judged, out);
+        }
+        self.show(&[connection], chat, judged, Some(origin), out);
+        Ok(())
+    }
+
+    /// The error for a session that can't be disposed of.
+    pub(crate) fn dispose_failure(&self, connection: ConnectionId, failure: Failure) -> Failure {
+        match failure {
+            Failure::UnknownSession(session) if self.quirks(connection).repeats_dispose => {
+                Failure::UnknownChannel(session)
+            }
+            other => other,
+        }
+    }
+}
