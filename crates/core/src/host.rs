@@ -128,8 +128,8 @@ pub(crate) struct Subscription {
     pub(crate) patience: Millis,
     /// Of a chat, how many of the oldest turns it has not been shown.
     pub(crate) hidden: usize,
-    /// Whether it speaks an older version than the host: asked for every
-    /// action.
+    /// Whether it speaks an older version than the host, or calls sessions
+    /// otherwise: asked for every action.
     pub(crate) older: bool,
 }
 

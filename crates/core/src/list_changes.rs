@@ -36,6 +36,8 @@ pub(crate) struct ListChanges {
     changed: BTreeMap<Uri, ServerSeq>,
     /// The oldest first.
     removed: VecDeque<(Uri, ServerSeq)>,
+    /// Rises whenever a session comes, goes or gets another default chat.
+    version: u64,
 }
 
 impl ListChanges {
@@ -44,16 +46,24 @@ impl ListChanges {
             started,
             changed: BTreeMap::new(),
             removed: VecDeque::new(),
+            version: 0,
         }
     }
 
-    /// Takes note that the entry of a session changed, or came to be.
+    /// Takes note that the entry of a session changed.
     pub(crate) fn record_change(&mut self, session: &Uri, seq: ServerSeq) {
         self.changed.insert(session.clone(), seq);
     }
 
+    /// Takes note that a session is new, or its default chat is another.
+    pub(crate) fn record_names(&mut self, session: &Uri, seq: ServerSeq) {
+        self.version += 1;
+        self.record_change(session, seq);
+    }
+
     /// Takes note that a session is gone.
     pub(crate) fn record_removal(&mut self, session: &Uri, seq: ServerSeq) {
+        self.version += 1;
         self.changed.remove(session);
         if self.removed.len() >= MAX_REMOVED {
             self.removed.pop_front();
@@ -67,6 +77,12 @@ impl ListChanges {
 }
 
 impl Host {
+    /// A number that rises whenever a session comes, goes or gets another
+    /// default chat.
+    pub fn list_version(&self) -> u64 {
+        self.list_changes.version
+    }
+
     /// Tells a client how the list changed since it was here.
     pub(crate) fn tell_list_changes(
         &self,

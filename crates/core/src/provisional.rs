@@ -57,7 +57,7 @@ impl Host {
 
     /// Tells everyone who watches the list of a new session.
     pub(crate) fn announce(&mut self, summary: &SessionSummary, out: &mut Effects) {
-        self.list_changes.record_change(&summary.resource, self.seq);
+        self.list_changes.record_names(&summary.resource, self.seq);
         let added = SessionAddedParams {
             channel: RootChannel,
             summary: summary.clone(),
@@ -67,7 +67,7 @@ impl Host {
     }
 
     /// The sessions that clients get to see.
-    pub(crate) fn listed_sessions(&self) -> impl Iterator<Item = &Arc<SessionSummary>> {
+    pub fn listed_sessions(&self) -> impl Iterator<Item = &Arc<SessionSummary>> {
         let sessions = self.sessions.values();
         sessions.filter(|summary| maker(summary).is_none())
     }

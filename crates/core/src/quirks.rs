@@ -12,6 +12,7 @@ use agenthost_protocol::session::SessionAction;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Json;
+use percent_encoding::percent_decode_str;
 
 use crate::clients::ClientRecord;
 use crate::effect::Effects;
@@ -19,11 +20,18 @@ use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::refusal::{Failure, Refusal};
-use crate::settings;
+use crate::{contents, settings, uris};
 
 /// How the names begin that windows of VS Code give in `clientInfo`
 /// (`vscode-editor-window`, `vscode-agents-window`).
 const VSCODE: &str = "vscode-";
+
+/// Schemes of what is no channel.
+const CONTENT_SCHEMES: [&str; 5] = ["file", "http", "https", contents::SCHEME, uris::GIT];
+
+fn decoded(uri: &str) -> impl Iterator<Item = u8> {
+    percent_decode_str(uri)
+}
 
 /// What a client is allowed to do, or is told, beyond AHP 1.0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,6 +48,9 @@ pub struct ClientQuirks {
     /// Reads the provider of a session from the scheme of its URI. It is told
     /// `<provider>:/<id>` for sessions that are called otherwise.
     pub provider_schemes: bool,
+    /// Parses URIs and prints them again, which may escape other characters
+    /// than before. Its channels are compared after decoding.
+    pub reprinted_uris: bool,
     /// Dispatches `session/titleChanged` on a chat, and sends `completions`
     /// for a session.
     pub mixed_channels: bool,
@@ -61,6 +72,7 @@ impl ClientQuirks {
             unknown_config: lenient,
             provisional_sessions: vscode,
             provider_schemes: vscode,
+            reprinted_uris: lenient,
             mixed_channels: vscode,
             keeps_list: vscode,
             repeats_dispose: vscode,
@@ -87,6 +99,17 @@ impl Host {
     pub(crate) fn quirks_of(&self, client: &ClientId) -> ClientQuirks {
         let client = self.clients.clients.get(client);
         client.map_or_else(ClientQuirks::default, |client| client.record.quirks())
+    }
+
+    /// The channel that a client means which escapes other characters of a URI
+    /// than whoever chose it; `None` if there is none, or it is written alike.
+    pub fn channel_like(&self, uri: &str) -> Option<&Uri> {
+        let (scheme, _) = uri.split_once(':')?;
+        if CONTENT_SCHEMES.contains(&scheme) || self.channels.contains_key(&Uri::from(uri)) {
+            return None;
+        }
+        let mut channels = self.channels.keys();
+        channels.find(|known| decoded(known.as_str()).eq(decoded(uri)))
     }
 
     /// Reads an action as its client means it: without configuration that

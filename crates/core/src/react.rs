@@ -394,13 +394,17 @@ impl Host {
             return;
         };
         let hidden = provisional::maker(&after).is_some();
+        let renamed = before.is_some_and(|before| before.default_chat != after.default_chat);
         let listed = Arc::new(after);
         self.sessions.insert(session.clone(), Arc::clone(&listed));
         out.write(Write::Session(listed));
         if hidden {
             return;
         }
-        self.list_changes.record_change(session, self.seq);
+        match renamed {
+            true => self.list_changes.record_names(session, self.seq),
+            false => self.list_changes.record_change(session, self.seq),
+        }
         let changed = SessionSummaryChangedParams {
             channel: RootChannel,
             session: session.clone(),

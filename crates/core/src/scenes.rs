@@ -12,6 +12,7 @@ use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::Uri;
 
+use crate::clients::ClientRecord;
 use crate::host::Host;
 use crate::input::ConnectionId;
 
@@ -59,6 +60,12 @@ impl Host {
     pub fn version_of(&self, client: &ClientId) -> Option<&str> {
         let client = self.clients.clients.get(client)?;
         Some(client.record.version.as_str())
+    }
+
+    /// What is remembered of a client.
+    pub fn client_record(&self, client: &ClientId) -> Option<&ClientRecord> {
+        let client = self.clients.clients.get(client)?;
+        Some(&client.record)
     }
 
     /// The client of a connection that is past its handshake.

@@ -88,6 +88,7 @@ impl Host {
         channel: &Uri,
     ) -> Result<(), Failure> {
         let most = self.config.subscriptions;
+        let renamed = self.quirks(connection).provider_schemes;
         let target = self.channels.get_mut(channel);
         let target = target.ok_or_else(|| unknown(channel))?;
         let Some(subscriber) = self.clients.connections.get_mut(&connection) else {
@@ -101,7 +102,7 @@ impl Host {
         }
         subscriber.subscriptions.insert(channel.clone());
         let subscription = Subscription {
-            older: subscriber.release < Release::CURRENT,
+            older: renamed || subscriber.release < Release::CURRENT,
             ..Subscription::default()
         };
         target.subscribers.insert(connection, subscription);

@@ -8,6 +8,7 @@
 mod answers;
 mod greeting;
 mod hearing;
+mod names;
 mod replay;
 mod telling;
 mod words;
@@ -17,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use agenthost_core::{ConnectionId, Scene};
+use agenthost_core::{ClientQuirks, ConnectionId, Host, Scene};
 use agenthost_protocol::action::Rejection;
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::rpc::RequestId;
@@ -28,6 +29,7 @@ use agenthost_versions::{Chain, Dispatch, Viewer};
 
 pub(crate) use answers::OlderAnswer;
 pub(crate) use hearing::{Heard, named};
+use names::SessionAliases;
 pub(crate) use replay::Past;
 pub(crate) use telling::{Happened, TellError};
 pub(crate) use words::{Told, Words};
@@ -58,6 +60,8 @@ pub(crate) struct Older {
     peers: BTreeMap<ConnectionId, Peer>,
     /// Connections that have not said yet what they speak.
     new: BTreeMap<ConnectionId, Fluent>,
+    /// What sessions are called for clients that read a provider from the name.
+    aliases: Arc<SessionAliases>,
 }
 
 /// A client of an older version.
@@ -65,6 +69,7 @@ pub(crate) struct Older {
 pub(crate) struct Peer {
     chain: Chain,
     viewer: Viewer,
+    quirks: ClientQuirks,
     /// The version that was agreed on, as the client gets to see it.
     version: Json,
     /// Channels that it asked for. It may be subscribed to more, so that it
@@ -127,6 +132,15 @@ impl Older {
         self.peers.contains_key(&connection)
     }
 
+    /// Brings second names up to date, if a client needs them.
+    fn refresh_aliases(&mut self, host: &Host) {
+        let mut peers = self.peers.values();
+        let needed = peers.any(|peer| peer.quirks.provider_schemes);
+        if needed && !self.aliases.is_current(host) {
+            self.aliases = Arc::new(SessionAliases::of(host));
+        }
+    }
+
     /// A connection has said hello and was understood in the host's version.
     fn speaks_current(&mut self, connection: ConnectionId) {
         if let Some(fluent) = self.new.remove(&connection) {
@@ -136,8 +150,9 @@ impl Older {
 }
 
 impl Peer {
-    fn new(release: Release, version: Json, client: ClientId) -> Self {
+    fn new(release: Release, version: Json, client: ClientId, quirks: ClientQuirks) -> Self {
         Peer {
+            quirks,
             chain: Chain::to(release),
             viewer: Viewer::new(release, client),
             version,
@@ -146,6 +161,11 @@ impl Peer {
             asked: BTreeMap::new(),
             open: BTreeMap::new(),
         }
+    }
+
+    /// The second names that the client is told, if it is told any.
+    fn names<'a>(&self, aliases: &'a Arc<SessionAliases>) -> Option<&'a Arc<SessionAliases>> {
+        self.quirks.provider_schemes.then_some(aliases)
     }
 
     fn release(&self) -> Release {

@@ -1,6 +1,7 @@
 //! Answers to clients of older versions.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use agenthost_core::Answer;
 use agenthost_protocol::channel::Snapshot;
@@ -10,6 +11,8 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 use agenthost_versions::{Chain, Envelope, Lost, Moment, Scene, Viewer};
 use serde::Serialize;
+
+use super::names::SessionAliases;
 
 /// An answer with all that it takes to say it in an older version. It is put
 /// into words by the connection that it goes to, like any other: a snapshot
@@ -25,6 +28,8 @@ pub(crate) struct OlderAnswer {
     pub(super) scene: Scene,
     /// What a replay has.
     pub(super) replayed: Vec<Envelope>,
+    /// Second names that the client is told.
+    pub(super) names: Option<Arc<SessionAliases>>,
 }
 
 impl OlderAnswer {
@@ -47,7 +52,10 @@ impl OlderAnswer {
             }
         };
         match result {
-            Ok(result) => encode::success(&self.id, &result),
+            Ok(mut result) => {
+                self.names.iter().for_each(|names| names.show(&mut result));
+                encode::success(&self.id, &result)
+            }
             Err(lost) => Err(serde::ser::Error::custom(lost)),
         }
     }

@@ -1,6 +1,6 @@
 //! The first words of a connection say what it speaks.
 
-use agenthost_core::Host;
+use agenthost_core::{ClientQuirks, Host};
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::uri::RootChannel;
 use agenthost_protocol::version::{Release, Version};
@@ -15,16 +15,22 @@ const FIRST: i64 = 1;
 /// greeting is for the host to say.
 pub(super) fn peer(host: &Host, method: &str, params: &Object) -> Option<Peer> {
     let client = ClientId::from(params.get("clientId")?.as_str()?);
-    let (release, version) = match method {
-        "initialize" => offered(params)?,
+    let (release, version, quirks) = match method {
+        "initialize" => {
+            let (release, version) = offered(params)?;
+            let info = params.get("clientInfo").and_then(Json::as_object);
+            let program = info.and_then(|info| info.get("name")?.as_str());
+            (release, version, ClientQuirks::of(release, program))
+        }
         "reconnect" => {
-            let version = host.version_of(&client)?;
-            let release = Release::named(version)?;
-            (release, told(release, version))
+            let record = host.client_record(&client)?;
+            let release = Release::named(&record.version)?;
+            (release, told(release, &record.version), record.quirks())
         }
         _ => return None,
     };
-    (release < Release::CURRENT).then(|| Peer::new(release, version, client))
+    let translated = release < Release::CURRENT || quirks.provider_schemes;
+    translated.then(|| Peer::new(release, version, client, quirks))
 }
 
 /// The highest offer that is spoken, and how the client is told so.

@@ -1,5 +1,7 @@
 //! What a client of an older version says, in the words of the host's.
 
+use std::sync::Arc;
+
 use agenthost_core::{Answer, ConnectionId, Host, Input, Received, RefusedDispatch};
 use agenthost_protocol::action::RawAction;
 use agenthost_protocol::ids::ClientSeq;
@@ -9,6 +11,7 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Document, Json, Limits, Object};
 use agenthost_versions::{Call, Dispatch, Refused, turns};
 
+use super::names::{self, SessionAliases};
 use super::world::Live;
 use super::{OPEN, Older, Open, Peer, Sent, greeting};
 use crate::connection::decode;
@@ -59,9 +62,13 @@ impl Older {
                 };
             }
         }
-        match self.has(connection) {
-            true => Heard::Older(message),
-            false => Heard::Plain,
+        self.refresh_aliases(host);
+        match self.peers.get(&connection) {
+            Some(peer) => {
+                names::restore(&mut message, &|name| peer.meant(host, &self.aliases, name));
+                Heard::Older(message)
+            }
+            None => Heard::Plain,
         }
     }
 
@@ -203,6 +210,15 @@ fn take_params(message: &mut Object) -> Object {
 }
 
 impl Peer {
+    /// The name that the host has for what the client calls so.
+    fn meant(&self, host: &Host, aliases: &Arc<SessionAliases>, name: &str) -> Option<String> {
+        let aliased = self.names(aliases).and_then(|names| names.meant(name));
+        if aliased.is_some() || !self.quirks.reprinted_uris {
+            return aliased;
+        }
+        host.channel_like(name).map(ToString::to_string)
+    }
+
     /// An answer to what the host asked.
     fn answer(&mut self, host: &Host, mut message: Object) -> Object {
         let id = message.get("id").map(request_id);

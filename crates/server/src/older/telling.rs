@@ -1,6 +1,7 @@
 //! What the host says, for clients of older versions.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use agenthost_core::{Answer, ConnectionId, Effect, Host, Input, Received};
 use agenthost_protocol::action::{ActionEnvelope, Rejection};
@@ -18,6 +19,7 @@ use axum::extract::ws::Utf8Bytes;
 use serde::Serialize;
 
 use super::hearing::UNASKED;
+use super::names::SessionAliases;
 use super::words::{Line, Told, Words};
 use super::world::{Live, scene};
 use super::{OPEN, Older, OlderAnswer, Peer};
@@ -47,6 +49,7 @@ impl Older {
         if self.peers.is_empty() {
             return;
         }
+        self.refresh_aliases(host);
         for effect in effects {
             let Effect::Reply {
                 connection,
@@ -105,6 +108,7 @@ impl Older {
             follows: peer.follows.clone(),
             scene: scene(open.scene),
             replayed,
+            names: peer.names(&self.aliases).cloned(),
         };
         Some((answer, inputs))
     }
@@ -119,7 +123,8 @@ impl Older {
         let Some(peer) = self.peers.get_mut(&connection) else {
             return Ok(Words::default());
         };
-        let lines = peer.lines(happened, told)?;
+        let names = peer.names(&self.aliases);
+        let lines = peer.lines(happened, names, told)?;
         let mut words = Words::from(peer.wanted(lines));
         if let Some(origin) = &happened.envelope.origin
             && peer.viewer.is_called(&origin.client_id)
@@ -136,7 +141,7 @@ impl Older {
                     origin: Some(serde_json::to_value(origin).map_err(Lost::from)?),
                     rejection: None,
                 };
-                words.echo = Some(action_text(echo)?);
+                words.echo = Some(action_text(echo, names)?);
             }
         }
         Ok(words)
@@ -152,6 +157,7 @@ impl Older {
         let Some(peer) = self.peers.get_mut(&connection) else {
             return Ok(Words::default());
         };
+        let names = peer.names(&self.aliases);
         let number = serde_json::to_value(rejection.origin.client_seq).map_err(Lost::from)?;
         let envelopes = match peer.recall(&number) {
             Some(sent) => vec![Envelope {
@@ -171,7 +177,8 @@ impl Older {
                 peer.chain.rejection(&peer.at(&world), rejection)?
             }
         };
-        envelopes.into_iter().map(action_text).collect()
+        let texts = envelopes.into_iter();
+        texts.map(|envelope| action_text(envelope, names)).collect()
     }
 
     /// A notification, for one of them.
@@ -195,10 +202,12 @@ impl Older {
                     params: object(notification)?,
                 };
                 let calls = peer.chain.notification(&peer.at(&world), call);
+                let names = peer.names(&self.aliases);
                 let lines = calls.into_iter().map(|call| {
+                    let params = renamed(call.params, names);
                     Ok(Line {
                         channel: None,
-                        text: encode::notification(&call.method, &call.params)?.into(),
+                        text: encode::notification(&call.method, &params)?.into(),
                         credited: false,
                     })
                 });
@@ -230,7 +239,8 @@ impl Older {
             peer.asked.pop_first();
         }
         peer.asked.insert(id.clone(), method);
-        let text = encode::request(id, &call.method, &call.params)?;
+        let params = renamed(call.params, peer.names(&self.aliases));
+        let text = encode::request(id, &call.method, &params)?;
         Ok(Words::from_iter([text.into()]))
     }
 }
@@ -258,12 +268,18 @@ impl Peer {
         Rc::new(lines.iter().filter(wants).cloned().collect())
     }
 
-    fn lines(&self, happened: &Happened<'_>, told: &mut Told) -> Result<Rc<Vec<Line>>, TellError> {
+    fn lines(
+        &self,
+        happened: &Happened<'_>,
+        names: Option<&Arc<SessionAliases>>,
+        told: &mut Told,
+    ) -> Result<Rc<Vec<Line>>, TellError> {
         let channel = &happened.envelope.channel;
         if let Some(lines) = told.to(self, channel) {
             return Ok(lines);
         }
-        let passes = self.chain.passes(&happened.envelope.action);
+        let renamed = names.is_some_and(|names| names.has(channel));
+        let passes = !renamed && self.chain.passes(&happened.envelope.action);
         let current = happened.current.filter(|_| passes);
         let lines = if let Some(current) = current {
             vec![Line {
@@ -282,7 +298,7 @@ impl Peer {
                 Ok(Line {
                     channel: envelope.channel.as_deref().map(Uri::from),
                     credited: envelope.origin.is_some(),
-                    text: action_text(envelope)?,
+                    text: action_text(envelope, names)?,
                 })
             });
             lines.collect::<Result<_, TellError>>()?
@@ -318,8 +334,22 @@ fn object(value: &impl Serialize) -> Result<Object, TellError> {
     }
 }
 
-fn action_text(envelope: Envelope) -> Result<Utf8Bytes, TellError> {
-    Ok(encode::notification("action", &envelope.into_json())?.into())
+fn action_text(
+    envelope: Envelope,
+    names: Option<&Arc<SessionAliases>>,
+) -> Result<Utf8Bytes, TellError> {
+    let mut envelope = envelope.into_json();
+    names
+        .into_iter()
+        .for_each(|names| names.show(&mut envelope));
+    Ok(encode::notification("action", &envelope)?.into())
+}
+
+/// Parameters with the names that a client is shown.
+fn renamed(params: Object, names: Option<&Arc<SessionAliases>>) -> Json {
+    let mut params = Json::Object(params);
+    names.into_iter().for_each(|names| names.show(&mut params));
+    params
 }
 
 /// What is dispatched in a client's name.

@@ -35,6 +35,8 @@ impl Told {
 /// Those to whom the same is told about a channel.
 struct Audience {
     release: Release,
+    /// Whether they are told second names of sessions.
+    aliased: bool,
     /// What they see the channel as.
     chat: Option<Uri>,
     session: Option<Uri>,
@@ -44,6 +46,7 @@ impl Audience {
     fn of(peer: &Peer, channel: &Uri) -> Self {
         Audience {
             release: peer.release(),
+            aliased: peer.quirks.provider_schemes,
             chat: peer.viewer.chat_of(channel).cloned(),
             session: peer.viewer.session_of(channel).cloned(),
         }
@@ -51,6 +54,7 @@ impl Audience {
 
     fn has(&self, peer: &Peer, channel: &Uri) -> bool {
         self.release == peer.release()
+            && self.aliased == peer.quirks.provider_schemes
             && self.chat.as_ref() == peer.viewer.chat_of(channel)
             && self.session.as_ref() == peer.viewer.session_of(channel)
     }

@@ -1,0 +1,220 @@
+//! Names of sessions for clients that read a provider from them.
+//!
+//! VS Code takes the agent of a session from the scheme of its URI, and
+//! computes the URI of the default chat from that of the session. A session
+//! that is called otherwise, or has another default chat, gets second names for
+//! such a client. They are put in and taken out here, at the very edge: nothing
+//! else knows them.
+
+use std::collections::BTreeMap;
+
+use agenthost_core::Host;
+use agenthost_core::uris::default_chat;
+use agenthost_protocol::session::SessionSummary;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::{Json, Object};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+/// Fields of messages that hold URIs, or lists of them.
+const FIELDS: &[&str] = &[
+    "channel",
+    "chat",
+    "chats",
+    "defaultChat",
+    "initialSubscriptions",
+    "missing",
+    "parent",
+    "primarySession",
+    "resource",
+    "session",
+    "sessions",
+    "source",
+    "subscriptions",
+    "uri",
+    "uriTemplate",
+];
+
+/// The scheme of sessions that are not named after their agent.
+const SESSION: &str = "ahp-session";
+
+/// Begins an id that is a whole URI, encoded.
+const ENCODED: char = '~';
+
+/// Second names of sessions and their default chats. Every name is also one of
+/// what lies below it (`<session>/changeset/…`).
+#[derive(Debug, Default)]
+pub(crate) struct SessionAliases {
+    /// The version of the list that this was made from.
+    version: Option<u64>,
+    shown: BTreeMap<String, String>,
+    meant: BTreeMap<String, String>,
+}
+
+impl SessionAliases {
+    /// The second names of all sessions that a host has now.
+    pub(super) fn of(host: &Host) -> Self {
+        let mut aliases = SessionAliases {
+            version: Some(host.list_version()),
+            ..SessionAliases::default()
+        };
+        for summary in host.listed_sessions() {
+            let shown = aliases.shown_as(host, summary);
+            if shown != summary.resource {
+                aliases.add(summary.resource.as_str(), shown.as_str());
+            }
+            let computed = default_chat(&shown);
+            if let Some(chat) = summary
+                .default_chat
+                .as_ref()
+                .filter(|chat| **chat != computed)
+            {
+                aliases.add(chat.as_str(), computed.as_str());
+            }
+        }
+        aliases
+    }
+
+    /// Whether the list of sessions is still as it was.
+    pub(super) fn is_current(&self, host: &Host) -> bool {
+        self.version == Some(host.list_version())
+    }
+
+    /// Whether a channel has a second name.
+    pub(super) fn has(&self, channel: &Uri) -> bool {
+        replaced(&self.shown, channel.as_str()).is_some()
+    }
+
+    /// Replaces names in what goes to a client.
+    pub(super) fn show(&self, message: &mut Json) {
+        if !self.shown.is_empty() {
+            rename(message, &|name| replaced(&self.shown, name));
+        }
+    }
+
+    /// The name that the host has for what a client calls so.
+    pub(super) fn meant(&self, name: &str) -> Option<String> {
+        replaced(&self.meant, name)
+    }
+
+    fn add(&mut self, name: &str, shown: &str) {
+        self.shown.insert(name.to_owned(), shown.to_owned());
+        self.meant.insert(shown.to_owned(), name.to_owned());
+    }
+
+    fn shown_as(&self, host: &Host, summary: &SessionSummary) -> Uri {
+        let session = &summary.resource;
+        let provider = summary.metadata.provider.as_str();
+        let (scheme, rest) = session.as_str().split_once(':').unwrap_or_default();
+        let id = rest.trim_start_matches('/');
+        let is_plain = survives_parsing(id);
+        if scheme == provider && is_plain {
+            return session.clone();
+        }
+        let short = Uri::from(format!("{provider}:/{id}"));
+        let taken = host.listed(&short).is_some() || self.meant.contains_key(short.as_str());
+        if scheme == SESSION && is_plain && !taken {
+            return short;
+        }
+        let encoded = URL_SAFE_NO_PAD.encode(session.as_str());
+        Uri::from(format!("{provider}:/{ENCODED}{encoded}"))
+    }
+}
+
+/// Replaces names in what a client says by those that the host has.
+pub(super) fn restore(message: &mut Object, resolve: &impl Fn(&str) -> Option<String>) {
+    for (_, value) in message.iter_mut() {
+        rename(value, resolve);
+    }
+}
+
+/// Whether an id is the same after a client has parsed and printed its URI.
+fn survives_parsing(id: &str) -> bool {
+    let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    !id.is_empty() && !id.starts_with(ENCODED) && id.bytes().all(safe)
+}
+
+/// The other name of a URI, or of what it lies below.
+fn replaced(names: &BTreeMap<String, String>, uri: &str) -> Option<String> {
+    if names.is_empty() {
+        return None;
+    }
+    let ends = uri.rmatch_indices('/').map(|(index, _)| index);
+    [uri.len()].into_iter().chain(ends).find_map(|end| {
+        let (name, rest) = uri.split_at_checked(end)?;
+        let other = names.get(name)?;
+        Some(format!("{other}{rest}"))
+    })
+}
+
+fn rename(value: &mut Json, other: &impl Fn(&str) -> Option<String>) {
+    match value {
+        Json::Array(items) => items.iter_mut().for_each(|item| rename(item, other)),
+        Json::Object(fields) => {
+            for (field, value) in fields {
+                if FIELDS.contains(&field.as_str()) {
+                    rename_uris(value, other);
+                }
+                rename(value, other);
+            }
+        }
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+    }
+}
+
+fn rename_uris(value: &mut Json, other: &impl Fn(&str) -> Option<String>) {
+    match value {
+        Json::String(uri) => {
+            if let Some(name) = other(uri) {
+                *uri = name;
+            }
+        }
+        Json::Array(items) => {
+            for item in items.iter_mut().filter(|item| item.is_string()) {
+                rename_uris(item, other);
+            }
+        }
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn names() -> SessionAliases {
+        let mut names = SessionAliases::default();
+        names.add("ahp-session:/1", "shell:/1");
+        names
+    }
+
+    #[test]
+    fn names_of_what_lies_below_a_session_follow() {
+        let mut message = json!({
+            "channel": "ahp-session:/1/changeset/session",
+            "items": [{"resource": "ahp-session:/1"}, {"resource": "ahp-session:/10"}],
+            "text": "ahp-session:/1",
+        });
+        names().show(&mut message);
+        let expected = json!({
+            "channel": "shell:/1/changeset/session",
+            "items": [{"resource": "shell:/1"}, {"resource": "ahp-session:/10"}],
+            "text": "ahp-session:/1",
+        });
+        assert_eq!(message, expected);
+    }
+
+    #[test]
+    fn names_are_taken_out_again() {
+        let names = names();
+        for name in ["ahp-session:/1", "ahp-session:/1/annotations"] {
+            let mut shown = json!({"resource": name});
+            names.show(&mut shown);
+            let shown = shown["resource"].as_str().unwrap_or_default();
+            assert_eq!(names.meant(shown).as_deref(), Some(name));
+        }
+        assert_eq!(names.meant("shell:/2"), None);
+    }
+}
