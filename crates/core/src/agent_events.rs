@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::chat::{
-    ChatAction, ErrorPart, PendingMessageKind, PendingMessageRemoved, ResponsePart,
+    ChatAction, ConfirmationReason, ErrorPart, PendingMessageKind, PendingMessageRemoved,
+    ResponsePart,
 };
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::TurnId;
@@ -19,6 +20,7 @@ use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
 use crate::links::is_web_page;
+use crate::permissions::{self, Verdict};
 use crate::waiting;
 
 /// Most commands that an agent can make known.
@@ -91,7 +93,7 @@ impl Host {
             AgentEvent::Configurable { schema, values } => {
                 self.learn_configuration(session, *schema, values, out);
             }
-            AgentEvent::Forbids { values } => self.learn_forbidden(session, values),
+            AgentEvent::Forbids { values } => self.learn_forbidden(session, values, out),
             AgentEvent::SignInNeeded => self.need_token(session, out),
             AgentEvent::TurnEnded { chat, turn, error } => {
                 self.turn_ended(env, &chat, &turn, error, out);
@@ -248,6 +250,14 @@ impl Host {
             }
             return;
         }
+        let mut verdict = Verdict::Ask;
+        if let ChatAction::ToolCallReady(ready) = &mut action {
+            verdict = self.verdict(chat, ready);
+            match verdict {
+                Verdict::Ask | Verdict::Deny => permissions::offer_session_option(ready),
+                Verdict::Allow => ready.confirmed = Some(ConfirmationReason::Setting),
+            }
+        }
         if let ChatAction::ToolCallComplete(complete) = &action {
             self.completed_by_agent(chat, &complete.target);
         }
@@ -275,6 +285,7 @@ impl Host {
             }
             if let Some(target) = again {
                 self.show_workers(chat, &target, out);
+                self.answer_by_settings(env, chat, target, verdict, out);
             }
             if let Some(before) = used {
                 self.count_usage(chat, before, out);

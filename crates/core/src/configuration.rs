@@ -14,6 +14,7 @@ use crate::effect::{Answer, Effects};
 use crate::host::Host;
 use crate::isolation;
 use crate::models;
+use crate::permissions;
 use crate::quirks::ClientQuirks;
 use crate::refusal::Failure;
 
@@ -45,7 +46,11 @@ impl Host {
         });
         schema.properties.truncate(PROPERTIES);
         self.learn_models(&provider, &schema, out);
-        self.config.schemas.insert(provider, schema);
+        let news = self.config.schemas.get(&provider) != Some(&schema);
+        self.config.schemas.insert(provider.clone(), schema);
+        if news {
+            self.keep_options(&provider, out);
+        }
         if let Some(changed) = changed {
             self.originate(session, SessionAction::ConfigChanged(changed), out);
         }
@@ -164,6 +169,7 @@ impl Host {
             required: None,
         });
         models::drop_property(agent, &mut schema);
+        permissions::offer(&mut schema);
         if directory.is_some() {
             isolation::offer(&mut schema);
         }

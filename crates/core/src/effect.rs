@@ -26,6 +26,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::agent::AgentCommand;
+use crate::agent_options::AgentOptions;
 use crate::authentication::{Token, TokenPlace};
 use crate::changes::ChangeErrand;
 use crate::clients::{ClientRecord, Principal};
@@ -88,6 +89,8 @@ pub enum Write {
     Client(ClientId, Box<ClientRecord>),
     /// A client is forgotten.
     ClientForgotten(ClientId),
+    /// What an agent offers.
+    AgentOptions(ProviderId, Box<AgentOptions>),
 }
 
 /// Something to do.

@@ -11,6 +11,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
 use crate::agent::ForbiddenValue;
+use crate::effect::Effects;
 use crate::host::Host;
 
 /// Most such values that an agent can make known while it runs.
@@ -18,13 +19,22 @@ const MOST: usize = 500;
 
 impl Host {
     /// An agent says which values nobody may choose; all of them.
-    pub(crate) fn learn_forbidden(&mut self, session: &Uri, mut values: Vec<ForbiddenValue>) {
+    pub(crate) fn learn_forbidden(
+        &mut self,
+        session: &Uri,
+        mut values: Vec<ForbiddenValue>,
+        out: &mut Effects,
+    ) {
         let Some(state) = self.session(session) else {
             return;
         };
         let provider = state.metadata.provider.clone();
         values.truncate(MOST);
-        self.config.forbidden.insert(provider, values);
+        let news = self.config.forbidden.get(&provider) != Some(&values);
+        self.config.forbidden.insert(provider.clone(), values);
+        if news {
+            self.keep_options(&provider, out);
+        }
     }
 
     /// Why nobody may choose a value, if nobody may.

@@ -86,7 +86,11 @@ impl Host {
             server_seq: self.seq,
             server_info: Some(self.config.server.clone()),
             snapshots,
-            default_directory: self.config.default_directory.clone(),
+            default_directory: self
+                .config
+                .default_directory
+                .clone()
+                .filter(|_| !self.quirks(connection).no_default_directory),
             completion_trigger_characters: Some(completions::triggers()),
             terminal_command_prefix: Some(PREFIX.to_owned()),
             telemetry: None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatState;
-use agenthost_protocol::ids::{ClientId, ServerSeq, TurnId};
+use agenthost_protocol::ids::{ClientId, ProviderId, ServerSeq, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::{AgentsChanged, RootAction, RootState};
 use agenthost_protocol::session::{SessionState, SessionSummary};
@@ -15,6 +15,7 @@ use agenthost_protocol::version::Release;
 
 use crate::agent::SlashCommand;
 use crate::agent_content::{clean_agents, clean_schema};
+use crate::agent_options::{self, AgentOptions};
 use crate::changesets::Looking;
 use crate::clients::{Client, ClientRecord, Clients, Connection, Departure, Presence};
 use crate::config::Config;
@@ -52,6 +53,8 @@ pub struct Remembered {
     pub channels: Vec<StoredChannel>,
     /// All clients.
     pub clients: Vec<(ClientId, ClientRecord)>,
+    /// What agents offered when they last ran.
+    pub agent_options: Vec<(ProviderId, AgentOptions)>,
     /// What should be there and could not be read, in words.
     pub unreadable: Vec<String>,
 }
@@ -156,6 +159,7 @@ impl Host {
     pub fn new(mut config: Config, remembered: Remembered) -> Self {
         clean_agents(&mut config.agents);
         config.schemas.values_mut().for_each(clean_schema);
+        agent_options::recall(&mut config, remembered.agent_options);
         offer_models(&mut config.agents, remembered.root.as_ref());
         let mut host = Host {
             config,

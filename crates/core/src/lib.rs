@@ -16,6 +16,7 @@ pub mod agent;
 mod agent_content;
 mod agent_events;
 mod agent_notes;
+mod agent_options;
 mod annotations;
 mod attachments;
 mod authentication;
@@ -56,6 +57,7 @@ mod memory;
 mod models;
 mod moves;
 mod needs;
+mod permissions;
 mod policy;
 mod provisional;
 mod questions;
@@ -90,6 +92,7 @@ mod whose_tokens;
 mod workers;
 
 pub use agent_content::clean_action;
+pub use agent_options::AgentOptions;
 pub use authentication::{Token, TokenPlace};
 pub use changes::{
     ChangeErrand, ChangeOperation, ChangeTask, Comparison, GitStanding, Mark, Marked, Moment,

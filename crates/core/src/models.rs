@@ -1,8 +1,8 @@
 //! The models that agents offer to clients.
 //!
-//! Clients such as VS Code let nobody choose an agent without models. So an
-//! agent has at least one: a placeholder until its own are known, and for good
-//! if it has none.
+//! Clients such as VS Code let nobody choose an agent without models, and choose
+//! the first by name where nobody chose. So every agent has a placeholder that
+//! leaves the choice to the agent, before its own models are known and after.
 
 use std::sync::Arc;
 
@@ -23,16 +23,22 @@ const MODEL: &str = "model";
 /// The id of the placeholder: whichever model the agent uses by itself.
 const PLACEHOLDER: &str = "default";
 
+/// What the placeholder is called. It comes before the names of most models,
+/// and clients that sort by name choose it by default.
+const PLACEHOLDER_NAME: &str = "Agent default";
+
 /// Gives every agent at least one model. Those that an agent has told of since
 /// it was configured are remembered in the host's own state.
 pub(crate) fn offer_models(agents: &mut [AgentInfo], remembered: Option<&RootState>) {
-    for agent in agents.iter_mut().filter(|agent| agent.models.is_empty()) {
+    for agent in agents {
         let known = remembered.into_iter().flat_map(|root| &root.agents);
         let known = known.filter(|known| known.provider == agent.provider);
-        agent.models = known.flat_map(|known| known.models.clone()).collect();
-        if agent.models.is_empty() {
-            agent.models.push(placeholder(&agent.provider));
-        }
+        let known = known.flat_map(|known| known.models.clone());
+        let models: Vec<_> = match agent.models.is_empty() {
+            true => known.collect(),
+            false => std::mem::take(&mut agent.models),
+        };
+        agent.models = with_placeholder(&agent.provider, models);
     }
 }
 
@@ -45,8 +51,7 @@ pub(crate) fn drop_placeholder(agent: Option<&AgentInfo>, message: &mut Arc<Mess
     }
     let own = agent.is_some_and(|agent| {
         let mut models = agent.models.iter();
-        let same = models.any(|model| model.id.as_str() == PLACEHOLDER);
-        same && !has_placeholder(agent)
+        models.any(|model| model.id.as_str() == PLACEHOLDER && !is_placeholder(model))
     });
     if !own {
         Arc::make_mut(message).model = None;
@@ -56,7 +61,7 @@ pub(crate) fn drop_placeholder(agent: Option<&AgentInfo>, message: &mut Arc<Mess
 /// Removes the choice of a model from what can be configured about a session,
 /// where each message can choose one.
 pub(crate) fn drop_property(agent: &AgentInfo, schema: &mut SessionConfigSchema) {
-    if !has_placeholder(agent) {
+    if !agent.models.iter().all(is_placeholder) {
         schema.properties.shift_remove(MODEL);
     }
 }
@@ -73,9 +78,13 @@ impl Host {
         let listed = property.into_iter();
         let listed = listed.flat_map(|property| choices(&property.property));
         let models: Vec<_> = listed.map(|choice| model(provider, choice)).collect();
+        if models.is_empty() {
+            return;
+        }
+        let models = with_placeholder(provider, models);
         let mut agents = self.config.agents.iter_mut();
         let agent = agents.find(|agent| agent.provider == *provider);
-        let Some(agent) = agent.filter(|agent| !models.is_empty() && agent.models != models) else {
+        let Some(agent) = agent.filter(|agent| agent.models != models) else {
             return;
         };
         agent.models = models;
@@ -85,17 +94,21 @@ impl Host {
     }
 }
 
-fn has_placeholder(agent: &AgentInfo) -> bool {
-    agent.models == [placeholder(&agent.provider)]
+/// Models with the placeholder before them, unless one has its id.
+fn with_placeholder(provider: &ProviderId, mut models: Vec<ModelInfo>) -> Vec<ModelInfo> {
+    if !models.iter().any(|model| model.id.as_str() == PLACEHOLDER) {
+        let choice = SessionConfigValue {
+            value: PLACEHOLDER.to_owned(),
+            label: PLACEHOLDER_NAME.to_owned(),
+            description: None,
+        };
+        models.insert(0, model(provider, choice));
+    }
+    models
 }
 
-fn placeholder(provider: &ProviderId) -> ModelInfo {
-    let choice = SessionConfigValue {
-        value: PLACEHOLDER.to_owned(),
-        label: "Default".to_owned(),
-        description: None,
-    };
-    model(provider, choice)
+fn is_placeholder(model: &ModelInfo) -> bool {
+    model.id.as_str() == PLACEHOLDER && model.name == PLACEHOLDER_NAME
 }
 
 fn model(provider: &ProviderId, choice: SessionConfigValue) -> ModelInfo {

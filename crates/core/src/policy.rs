@@ -12,6 +12,8 @@ mod root;
 pub(crate) mod session;
 mod terminal;
 
+pub(crate) use input::open_request;
+
 use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatAction, Message, MessageKind};

@@ -5,7 +5,10 @@
 //! of it existed. VS Code says who it is in `clientInfo`, and needs more than
 //! its version explains; HSK-18 allows such a workaround as a last resort.
 
+mod answers;
+
 use agenthost_protocol::action::{Action, ActionOrigin};
+use agenthost_protocol::chat::ChatAction;
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::root::RootAction;
 use agenthost_protocol::session::SessionAction;
@@ -54,12 +57,21 @@ pub struct ClientQuirks {
     /// Dispatches `session/titleChanged` on a chat, and sends `completions`
     /// for a session.
     pub mixed_channels: bool,
+    /// Answers questions for numbers with text, and requests without questions
+    /// as if they had one.
+    pub text_answers: bool,
     /// Does not list sessions again when it comes back by a replay: it is told
     /// what changed in the list.
     pub keeps_list: bool,
-    /// Repeats `disposeSession` for sessions that are gone until it is told
-    /// `-32008`.
+    /// Repeats `disposeSession` at every connect until it succeeds, also for a
+    /// session that is gone.
     pub repeats_dispose: bool,
+    /// Reads the first page of `listSessions` only, and never asks for turns
+    /// that a snapshot leaves out.
+    pub reads_first_page: bool,
+    /// Loses the folder of a session if the host has a default directory: its
+    /// folders have a scheme of its own there.
+    pub no_default_directory: bool,
 }
 
 impl ClientQuirks {
@@ -74,8 +86,11 @@ impl ClientQuirks {
             provider_schemes: vscode,
             reprinted_uris: lenient,
             mixed_channels: vscode,
+            text_answers: vscode,
             keeps_list: vscode,
             repeats_dispose: vscode,
+            reads_first_page: vscode,
+            no_default_directory: vscode,
         }
     }
 }
@@ -113,18 +128,15 @@ impl Host {
     }
 
     /// Reads an action as its client means it: without configuration that
-    /// nobody offers.
+    /// nobody offers, and with answers of the kind that was asked for.
     pub(crate) fn read_quirky(
         &self,
         quirks: ClientQuirks,
         channel: &Uri,
         mut action: Action,
     ) -> Action {
-        if !quirks.unknown_config {
-            return action;
-        }
         match &mut action {
-            Action::Root(RootAction::ConfigChanged(change)) => {
+            Action::Root(RootAction::ConfigChanged(change)) if quirks.unknown_config => {
                 let config = self.root().and_then(|root| root.config.as_ref());
                 if let Some(config) = config {
                     let schema = &config.schema;
@@ -133,12 +145,17 @@ impl Host {
                     change.config.retain(|key, value| fits(key, value));
                 }
             }
-            Action::Session(SessionAction::ConfigChanged(change)) => {
+            Action::Session(SessionAction::ConfigChanged(change)) if quirks.unknown_config => {
                 let session = self.session(channel);
                 let config = session.and_then(|session| session.config.as_ref());
                 if let Some(config) = config {
                     let known = &config.schema.properties;
                     change.config.retain(|key, _| known.contains_key(key));
+                }
+            }
+            Action::Chat(ChatAction::InputCompleted(completed)) if quirks.text_answers => {
+                if let Some(chat) = self.chat(channel) {
+                    answers::read_texts(chat, completed);
                 }
             }
             _ => {}
@@ -166,12 +183,16 @@ impl Host {
         Ok(())
     }
 
-    /// The error for a session that can't be disposed of.
-    pub(crate) fn dispose_failure(&self, connection: ConnectionId, failure: Failure) -> Failure {
-        match failure {
-            Failure::UnknownSession(session) if self.quirks(connection).repeats_dispose => {
-                Failure::UnknownChannel(session)
-            }
+    /// Ends a session that a client is done with. Some clients repeat it for
+    /// sessions that are gone, until it succeeds.
+    pub(crate) fn dispose_for(
+        &mut self,
+        connection: ConnectionId,
+        session: &Uri,
+        out: &mut Effects,
+    ) -> Result<(), Failure> {
+        match self.dispose_session(session, out) {
+            Err(Failure::UnknownSession(_)) if self.quirks(connection).repeats_dispose => Ok(()),
             other => other,
         }
     }

@@ -25,6 +25,7 @@ use crate::client_tools::client_tools;
 use crate::effect::{Effect, Effects, Write};
 use crate::env::Env;
 use crate::host::Host;
+use crate::permissions;
 use crate::provisional;
 use crate::summary::{self, ChatChange};
 use crate::terminal_turns::command_of;
@@ -174,9 +175,14 @@ impl Host {
             ChatAction::ToolCallConfirmed(confirmed)
                 if confirmed.approved && self.waits_for_hooks(chat, &confirmed.target) => {}
             ChatAction::ToolCallConfirmed(confirmed) => {
+                let picked = confirmed.selected_option_id.as_ref();
+                if picked.is_some_and(permissions::is_own_option) {
+                    self.allow_tool(chat, &confirmed.target, out);
+                }
                 let decision = if confirmed.approved {
+                    let option = confirmed.selected_option_id.clone();
                     Decision::Approved {
-                        option: confirmed.selected_option_id.clone(),
+                        option: option.filter(|id| !permissions::is_own_option(id)),
                         edited_input: confirmed.edited_tool_input.clone(),
                     }
                 } else {
@@ -266,7 +272,7 @@ impl Host {
         }
     }
 
-    fn decide(
+    pub(crate) fn decide(
         &mut self,
         chat: &Uri,
         target: &agenthost_protocol::chat::ToolCallTarget,

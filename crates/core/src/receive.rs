@@ -118,8 +118,7 @@ impl Host {
                 return Ok(None);
             }
             ClientRequest::DisposeSession(params) => {
-                let disposed = self.dispose_session(&params.channel, out);
-                disposed.map_err(|failure| self.dispose_failure(connection, failure))?;
+                self.dispose_for(connection, &params.channel, out)?;
                 Ok(Answer::Null)
             }
             ClientRequest::CreateChat(params) => {

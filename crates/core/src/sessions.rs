@@ -219,7 +219,8 @@ impl Host {
         };
         let limit = params.limit.and_then(|limit| usize::try_from(limit).ok());
         let peer = self.clients.connections.get(&connection);
-        let limit = match peer.is_some_and(|peer| !peer.release.capabilities().pages) {
+        let unpaged = peer.is_some_and(|peer| !peer.release.capabilities().pages);
+        let limit = match unpaged || self.quirks(connection).reads_first_page {
             true => sorted.len(),
             false => limit.unwrap_or(PAGE).clamp(1, PAGE),
         };

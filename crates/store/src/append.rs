@@ -7,7 +7,7 @@ use agenthost_protocol::uri::Uri;
 use rusqlite::Transaction;
 
 use crate::error::StoreError;
-use crate::rows::ClientRow;
+use crate::rows::{AgentOptionsRow, ClientRow};
 use crate::store::{Store, number};
 use crate::turns::{self, Kept};
 
@@ -159,6 +159,13 @@ fn append(
         Write::ClientForgotten(client) => {
             run("DELETE FROM clients WHERE client = ?1", &[&client.as_str()])?;
         }
+        Write::AgentOptions(provider, options) => run(
+            "INSERT OR REPLACE INTO agent_options (provider, options) VALUES (?1, ?2)",
+            &[
+                &provider.as_str(),
+                &serde_json::to_string(&AgentOptionsRow::from(&**options))?,
+            ],
+        )?,
     }
     Ok(None)
 }

@@ -1,10 +1,12 @@
 //! What stands in a row, beyond the types of the protocol.
 
-use agenthost_core::{ClientRecord, Principal};
+use agenthost_core::agent::ForbiddenValue;
+use agenthost_core::{AgentOptions, ClientRecord, Principal};
+use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::connection::{ClientCapabilities, Implementation};
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{Document, Limits, Wire};
+use agenthost_protocol::wire::{Document, Json, Limits, Wire};
 
 use crate::error::StoreError;
 
@@ -48,6 +50,48 @@ impl From<ClientRow> for ClientRecord {
             shared: row.shared.unwrap_or(false),
             // Rows of hosts that did not know epochs are of the first one.
             epoch: row.epoch.unwrap_or(ServerSeq(0)),
+        }
+    }
+}
+
+/// What an agent offers.
+#[derive(Wire)]
+pub(crate) struct AgentOptionsRow {
+    schema: SessionConfigSchema,
+    forbidden: Vec<ForbiddenRow>,
+}
+
+#[derive(Wire)]
+struct ForbiddenRow {
+    key: String,
+    value: Json,
+    reason: String,
+}
+
+impl From<&AgentOptions> for AgentOptionsRow {
+    fn from(options: &AgentOptions) -> Self {
+        let forbidden = options.forbidden.iter().map(|value| ForbiddenRow {
+            key: value.key.clone(),
+            value: value.value.clone(),
+            reason: value.reason.clone(),
+        });
+        AgentOptionsRow {
+            schema: options.schema.clone(),
+            forbidden: forbidden.collect(),
+        }
+    }
+}
+
+impl From<AgentOptionsRow> for AgentOptions {
+    fn from(row: AgentOptionsRow) -> Self {
+        let forbidden = row.forbidden.into_iter().map(|row| ForbiddenValue {
+            key: row.key,
+            value: row.value,
+            reason: row.reason,
+        });
+        AgentOptions {
+            schema: row.schema,
+            forbidden: forbidden.collect(),
         }
     }
 }

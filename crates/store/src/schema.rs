@@ -71,6 +71,10 @@ const STEPS: &[&str] = &[
     CREATE TABLE epochs (first INTEGER PRIMARY KEY, last INTEGER);
     INSERT INTO epochs VALUES (0, NULL);
 ",
+    "
+    -- What agents offered when they last ran.
+    CREATE TABLE agent_options (provider TEXT PRIMARY KEY, options TEXT NOT NULL) WITHOUT ROWID;
+",
 ];
 
 /// Brings the tables up to date, each step whole or not at all.

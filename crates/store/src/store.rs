@@ -8,7 +8,7 @@ use agenthost_core::{Extent, Loaded, Remembered, StoredChannel};
 use agenthost_protocol::action::{Action, ActionEnvelope};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatAction;
-use agenthost_protocol::ids::{ClientId, ServerSeq};
+use agenthost_protocol::ids::{ClientId, ProviderId, ServerSeq};
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
@@ -17,7 +17,7 @@ use crate::checkpoint::Checkpoints;
 use crate::directory::{self, Directory};
 use crate::error::StoreError;
 use crate::older;
-use crate::rows::{self, ClientRow};
+use crate::rows::{self, AgentOptionsRow, ClientRow};
 use crate::schema;
 use crate::turns::{self, Kept};
 
@@ -217,6 +217,12 @@ impl Store {
             let row: ClientRow = rows::read(|| format!("client {client}"), text)?;
             Ok((ClientId::from(client), row.into()))
         })?;
+        let options = "SELECT provider, options FROM agent_options";
+        let agent_options = self.rows(options, &mut unreadable, |provider, text| {
+            let row: AgentOptionsRow =
+                rows::read(|| format!("the options of agent {provider}"), text)?;
+            Ok((ProviderId::from(provider), row.into()))
+        })?;
         let mut channels = self
             .connection
             .prepare("SELECT channel, session, born FROM channels WHERE channel <> ?1")?;
@@ -235,6 +241,7 @@ impl Store {
             sessions,
             channels: channels.collect::<Result<_, _>>()?,
             clients,
+            agent_options,
             unreadable,
         })
     }

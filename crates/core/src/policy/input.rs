@@ -65,7 +65,7 @@ pub(super) fn judge_completion(
     Ok(())
 }
 
-pub(super) fn open_request<'a>(
+pub(crate) fn open_request<'a>(
     chat: &'a ChatState,
     id: &InputRequestId,
 ) -> Result<&'a InputRequest, Refusal> {

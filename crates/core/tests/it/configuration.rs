@@ -31,13 +31,13 @@ fn a_session_is_configured_as_it_can_be() {
         "#,
         expect![[r#"
             c1 resolveSessionConfig {}
-                c1: schema of [], {}
+                c1: schema of [autoApprove, permissions], {"autoApprove":"default"}
             c1 resolveSessionConfig {"provider": "nobody"}
                 c1: error -32002 there is no agent `nobody`
             c1 resolveSessionConfig {"provider": "roaming"}
-                c1: schema of [mode, branch], {"mode":"ask"}
+                c1: schema of [mode, branch, autoApprove, permissions], {"mode":"ask","autoApprove":"default"}
             c1 resolveSessionConfig {"provider": "roaming", "config": {"mode": "fly", "branch": "main", "x": 1}}
-                c1: schema of [mode, branch], {"branch":"main","mode":"ask"}
+                c1: schema of [mode, branch, autoApprove, permissions], {"branch":"main","mode":"ask","autoApprove":"default"}
             c1 sessionConfigCompletions {"provider": "roaming", "property": "x"}
                 c1: error -32602 property: there is no `x`
             c1 sessionConfigCompletions {"provider": "roaming", "property": "branch"}
@@ -61,7 +61,7 @@ fn a_session_is_configured_as_it_can_be() {
                 c1: 6 s1 by a session/configChanged {"config":{"mode":"do"}}
                 agent s1: configure {"branch":"main","mode":"do"}
             c1 ! s2 session/configChanged {"config": {"mode": "do"}}
-                c1: 9 rejected: the agent does not support configuration of a session
+                c1: 9 rejected: there is no property that can be changed `mode`
         "#]],
     );
 }
@@ -88,7 +88,7 @@ fn configuration_is_not_lost() {
                 agent ahp-session:/session-00000000000000000000000000000007: chat ahp-chat:/1 with 0 turns
                 c1: in ahp-session:/session-00000000000000000000000000000007
             c1 ! ahp-session:/session-00000000000000000000000000000007 session/configChanged {"config": {}, "replace": true}
-                c1: 7 ahp-session:/session-00000000000000000000000000000007 by a session/configChanged {"replace":true,"config":{"mode":"ask","isolation":"folder"}}
+                c1: 7 ahp-session:/session-00000000000000000000000000000007 by a session/configChanged {"replace":true,"config":{"mode":"ask","autoApprove":"default","isolation":"folder"}}
                 agent ahp-session:/session-00000000000000000000000000000007: configure {"mode":"ask"}
         "#]],
     );
@@ -118,7 +118,7 @@ fn agents_may_learn_late_what_can_be_configured() {
             c1 sessionConfigCompletions {"provider": "roaming", "property": "mode"}
                 c1: values ["plan","do"]
             c1 resolveSessionConfig {"provider": "roaming", "config": {"fast": false}}
-                c1: schema of [mode, fast], {"fast":false}
+                c1: schema of [mode, fast, autoApprove, permissions], {"fast":false,"autoApprove":"default"}
             c1 createSession s2 {"provider": "roaming", "config": {"mode": "plan", "fast": true}}
                 c1: null
                 agent s2: open
@@ -156,7 +156,7 @@ fn what_is_forbidden_can_not_be_chosen() {
             c1 createSession s2 {"provider": "roaming", "config": {"mode": "do"}}
                 c1: error -32602 config.mode: it does everything
             c1 resolveSessionConfig {"provider": "roaming", "config": {"mode": "do"}}
-                c1: schema of [mode, branch], {"mode":"ask"}
+                c1: schema of [mode, branch, autoApprove, permissions], {"mode":"ask","autoApprove":"default"}
             c1 ! s1 session/configChanged {"config": {"mode": "ask"}}
                 c1: 5 s1 by a session/configChanged {"config":{"mode":"ask"}}
                 agent s1: configure {"mode":"ask"}
@@ -241,7 +241,7 @@ fn models_of_an_agent_are_known_when_it_has_said_so() {
             c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "x", "origin": {"kind": "user"}, "model": {"id": "m2"}}}
                 c1: 3 rejected: there is no model `m2`
             agent s1 in s1.chat options {"type": "object", "properties": {"model": {"type": "string", "title": "Model", "enum": ["m1", "m2"], "enumLabels": ["One", "Two"]}}} {"model": "m1"}
-                c1: 4 root root/agentsChanged {"agents":[{"provider":"shell","displayName":"shell","description":"","models":[{"id":"m1","provider":"shell","name":"One"},{"id":"m2","provider":"shell","name":"Two"}],"capabilities":{"multipleChats":{"fork":true,"sideChat":true}}},{"provider":"other","displayName":"other","description":"","models":[{"id":"default","provider":"other","name":"Default"}]},{"provider":"roaming","displayName":"roaming","description":"","models":[{"id":"default","provider":"roaming","name":"Default"}],"protectedResources":[{"resource":"https://example.org/api","required":false}],"capabilities":{"multipleChats":{},"multipleWorkingDirectories":{"immutablePrimary":true,"primaryReplacement":true}}}]}
+                c1: 4 root root/agentsChanged {"agents":[{"provider":"shell","displayName":"shell","description":"","models":[{"id":"default","provider":"shell","name":"Agent default"},{"id":"m1","provider":"shell","name":"One"},{"id":"m2","provider":"shell","name":"Two"}],"capabilities":{"multipleChats":{"fork":true,"sideChat":true}}},{"provider":"other","displayName":"other","description":"","models":[{"id":"default","provider":"other","name":"Agent default"}]},{"provider":"roaming","displayName":"roaming","description":"","models":[{"id":"default","provider":"roaming","name":"Agent default"}],"protectedResources":[{"resource":"https://example.org/api","required":false}],"capabilities":{"multipleChats":{},"multipleWorkingDirectories":{"immutablePrimary":true,"primaryReplacement":true}}}]}
             agent s1 in s1.chat options {"type": "object", "properties": {"model": {"type": "string", "title": "Model", "enum": ["m1", "m2"], "enumLabels": ["One", "Two"]}}} {"model": "m2"}
                 nothing
             c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "x", "origin": {"kind": "user"}, "model": {"id": "m2"}}}

@@ -78,7 +78,7 @@ fn rejections_go_to_the_originator_with_a_reason() {
             c1 ! s1 session/mcpServerStartRequested {"id": "x"}
                 c1: 13 rejected: there is no server `x`
             c1 ! s1 session/configChanged {"config": {"a": 1}}
-                c1: 14 rejected: the agent does not support configuration of a session
+                c1: 14 rejected: there is no property that can be changed `a`
             c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "x", "origin": {"kind": "agent"}}}
                 c1: 15 rejected: a client can only send messages of kind `user`
             c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "yesterday", "message": {"text": "x", "origin": {"kind": "user"}}}

@@ -23,7 +23,7 @@ fn labels_of_a_call_are_plain_and_options_are_distinct() {
             agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "c", "toolName": "x\u202e\u2066\u200fy", "displayName": "Run\n\u202e\u2066\u200ftxt.exe"}
                 c1: 6 s1.chat chat/toolCallStart {"displayName":"Run txt.exe","turnId":"t","toolCallId":"c","toolName":"xy"}
             agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "c", "invocationMessage": "one\ntwo\u202e\u2066\u200f", "confirmationTitle": {"markdown": "T\u202e\u2066\u200f"}, "options": [{"id": "a", "label": "No\u202e\u2066\u200f", "kind": "deny"}, {"id": "a", "label": "Yes", "kind": "approve"}, {"id": "b", "label": "Yes\u0007", "kind": "approve"}]}
-                c1: 7 s1.chat chat/toolCallReady {"options":[{"id":"a","label":"No","kind":"deny"},{"id":"b","label":"Yes","kind":"approve"}],"turnId":"t","toolCallId":"c","invocationMessage":"one\ntwo","confirmationTitle":{"markdown":"T"}}
+                c1: 7 s1.chat chat/toolCallReady {"options":[{"id":"a","label":"No","kind":"deny"},{"id":"b","label":"Yes","kind":"approve"},{"id":"agenthost.allow-session","label":"Allow in this session","kind":"approve"}],"turnId":"t","toolCallId":"c","invocationMessage":"one\ntwo","confirmationTitle":{"markdown":"T"}}
         "#]],
     );
 }

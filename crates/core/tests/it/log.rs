@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agenthost_core::{
-    ClientRecord, ClosedEpoch, Extent, Loaded, Need, Remembered, StoredChannel, Write, WriterEpochs,
+    AgentOptions, ClientRecord, ClosedEpoch, Extent, Loaded, Need, Remembered, StoredChannel,
+    Write, WriterEpochs,
 };
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::ids::{ClientId, ServerSeq};
+use agenthost_protocol::ids::{ClientId, ProviderId, ServerSeq};
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::Uri;
@@ -38,6 +39,7 @@ pub(crate) struct Log {
     stored: BTreeMap<Uri, StoredChannel>,
     pub(crate) sessions: BTreeMap<Uri, SessionSummary>,
     clients: BTreeMap<ClientId, ClientRecord>,
+    agent_options: BTreeMap<ProviderId, AgentOptions>,
     seq: ServerSeq,
     epochs: WriterEpochs,
     /// Actions up to here were thrown away.
@@ -99,6 +101,10 @@ impl Log {
             Write::ClientForgotten(id) => {
                 self.clients.remove(id);
             }
+            Write::AgentOptions(provider, options) => {
+                self.agent_options
+                    .insert(provider.clone(), (**options).clone());
+            }
         }
     }
 
@@ -141,6 +147,7 @@ impl Log {
                 .iter()
                 .map(|(id, record)| (id.clone(), record.clone()))
                 .collect(),
+            agent_options: self.agent_options.clone().into_iter().collect(),
             unreadable: Vec::new(),
         }
     }

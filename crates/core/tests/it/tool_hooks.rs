@@ -52,9 +52,9 @@ fn people_are_asked_when_hooks_are_fine_with_a_call() {
             agent s1 chat/toolCallContentChanged {"turnId": "t1", "toolCallId": "k1", "content": []}
                 nothing
             customized s1 checked 1
-                c1: 8 s1.chat chat/toolCallReady {"options":[{"id":"y","label":"Yes","kind":"approve"}],"turnId":"t1","toolCallId":"k1","invocationMessage":"rm x","toolInput":"{\"command\": \"rm x\"}"}
+                c1: 8 s1.chat chat/toolCallReady {"options":[{"id":"y","label":"Yes","kind":"approve"},{"id":"agenthost.allow-session","label":"Allow in this session","kind":"approve"}],"turnId":"t1","toolCallId":"k1","invocationMessage":"rm x","toolInput":"{\"command\": \"rm x\"}"}
                 c1: 9 s1 session/chatUpdated {"changes":{"status":24},"chat":"s1.chat"}
-                c1: 10 s1 session/inputNeededSet {"request":{"kind":"toolConfirmation","id":"confirm:k1@s1.chat","chat":"s1.chat","turnId":"t1","toolCall":{"status":"pending-confirmation","toolCallId":"k1","toolName":"Bash","displayName":"Bash","invocationMessage":"rm x","toolInput":"{\"command\": \"rm x\"}","options":[{"id":"y","label":"Yes","kind":"approve"}]}}}
+                c1: 10 s1 session/inputNeededSet {"request":{"kind":"toolConfirmation","id":"confirm:k1@s1.chat","chat":"s1.chat","turnId":"t1","toolCall":{"status":"pending-confirmation","toolCallId":"k1","toolName":"Bash","displayName":"Bash","invocationMessage":"rm x","toolInput":"{\"command\": \"rm x\"}","options":[{"id":"y","label":"Yes","kind":"approve"},{"id":"agenthost.allow-session","label":"Allow in this session","kind":"approve"}]}}}
             customized s1 checked 1 late
                 nothing
             c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "k1", "approved": true, "selectedOptionId": "y"}
@@ -119,7 +119,7 @@ fn another_question_is_looked_at_again_if_it_is_about_something_else() {
                 tools: guarded by Hooks
             agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "k1", "invocationMessage": "other words"}
                 c1: 10 s1.chat chat/toolCallReady {"invocationMessage":"other words","turnId":"t1","toolCallId":"k1"}
-                c1: 11 s1 session/inputNeededSet {"request":{"kind":"toolConfirmation","id":"confirm:k1@s1.chat","chat":"s1.chat","turnId":"t1","toolCall":{"status":"pending-confirmation","toolCallId":"k1","toolName":"Bash","displayName":"Bash","invocationMessage":"other words","toolInput":"{\"command\": \"rm x\"}","options":[{"id":"y","label":"Yes","kind":"approve"}]}}}
+                c1: 11 s1 session/inputNeededSet {"request":{"kind":"toolConfirmation","id":"confirm:k1@s1.chat","chat":"s1.chat","turnId":"t1","toolCall":{"status":"pending-confirmation","toolCallId":"k1","toolName":"Bash","displayName":"Bash","invocationMessage":"other words","toolInput":"{\"command\": \"rm x\"}","options":[{"id":"y","label":"Yes","kind":"approve"},{"id":"agenthost.allow-session","label":"Allow in this session","kind":"approve"}]}}}
             agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "k1", "invocationMessage": "rm y", "toolInput": "{\"command\": \"rm y\"}"}
                 customizations: check 2 ["Bash"] with {"command":"rm y"}
             c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "k1", "approved": true, "selectedOptionId": "y"}
@@ -359,9 +359,9 @@ fn nothing_waits_without_hooks() {
             customized s1 hooks
                 nothing
             agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "k1", "invocationMessage": "rm x", "toolInput": "{\"command\": \"rm x\"}", "options": [{"id": "y", "label": "Yes", "kind": "approve"}]}
-                c1: 7 s1.chat chat/toolCallReady {"options":[{"id":"y","label":"Yes","kind":"approve"}],"turnId":"t1","toolCallId":"k1","invocationMessage":"rm x","toolInput":"{\"command\": \"rm x\"}"}
+                c1: 7 s1.chat chat/toolCallReady {"options":[{"id":"y","label":"Yes","kind":"approve"},{"id":"agenthost.allow-session","label":"Allow in this session","kind":"approve"}],"turnId":"t1","toolCallId":"k1","invocationMessage":"rm x","toolInput":"{\"command\": \"rm x\"}"}
                 c1: 8 s1 session/chatUpdated {"changes":{"status":24},"chat":"s1.chat"}
-                c1: 9 s1 session/inputNeededSet {"request":{"kind":"toolConfirmation","id":"confirm:k1@s1.chat","chat":"s1.chat","turnId":"t1","toolCall":{"status":"pending-confirmation","toolCallId":"k1","toolName":"Bash","displayName":"Bash","invocationMessage":"rm x","toolInput":"{\"command\": \"rm x\"}","options":[{"id":"y","label":"Yes","kind":"approve"}]}}}
+                c1: 9 s1 session/inputNeededSet {"request":{"kind":"toolConfirmation","id":"confirm:k1@s1.chat","chat":"s1.chat","turnId":"t1","toolCall":{"status":"pending-confirmation","toolCallId":"k1","toolName":"Bash","displayName":"Bash","invocationMessage":"rm x","toolInput":"{\"command\": \"rm x\"}","options":[{"id":"y","label":"Yes","kind":"approve"},{"id":"agenthost.allow-session","label":"Allow in this session","kind":"approve"}]}}}
             agent s1 chat/toolCallComplete {"turnId": "t1", "toolCallId": "k1", "result": {"success": true, "pastTenseMessage": "Ran"}}
                 c1: 10 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Ran"},"turnId":"t1","toolCallId":"k1"}
                 c1: 11 s1 session/chatUpdated {"changes":{"status":8},"chat":"s1.chat"}

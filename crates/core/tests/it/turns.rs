@@ -87,10 +87,10 @@ fn a_tool_call_is_approved_by_another_client() {
         ),
         expect![[r#"
             agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "c", "invocationMessage": "Run ls", "toolInput": "ls", "options": [{"id": "once", "label": "Once", "kind": "approve"}, {"id": "no", "label": "No", "kind": "deny"}]}
-                c1, c2: 7 s1.chat chat/toolCallReady {"options":[{"id":"once","label":"Once","kind":"approve"},{"id":"no","label":"No","kind":"deny"}],"turnId":"t1","toolCallId":"c","invocationMessage":"Run ls","toolInput":"ls"}
+                c1, c2: 7 s1.chat chat/toolCallReady {"options":[{"id":"once","label":"Once","kind":"approve"},{"id":"agenthost.allow-session","label":"Allow in this session","kind":"approve"},{"id":"no","label":"No","kind":"deny"}],"turnId":"t1","toolCallId":"c","invocationMessage":"Run ls","toolInput":"ls"}
                 c1: 8 s1 session/chatUpdated {"changes":{"status":24},"chat":"s1.chat"}
                 c1: root/sessionSummaryChanged {"changes":{"status":24,"chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":24}]},"session":"s1"}
-                c1: 9 s1 session/inputNeededSet {"request":{"kind":"toolConfirmation","id":"confirm:c@s1.chat","chat":"s1.chat","turnId":"t1","toolCall":{"status":"pending-confirmation","toolCallId":"c","toolName":"sh","displayName":"Shell","invocationMessage":"Run ls","toolInput":"ls","options":[{"id":"once","label":"Once","kind":"approve"},{"id":"no","label":"No","kind":"deny"}]}}}
+                c1: 9 s1 session/inputNeededSet {"request":{"kind":"toolConfirmation","id":"confirm:c@s1.chat","chat":"s1.chat","turnId":"t1","toolCall":{"status":"pending-confirmation","toolCallId":"c","toolName":"sh","displayName":"Shell","invocationMessage":"Run ls","toolInput":"ls","options":[{"id":"once","label":"Once","kind":"approve"},{"id":"agenthost.allow-session","label":"Allow in this session","kind":"approve"},{"id":"no","label":"No","kind":"deny"}]}}}
             c2 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": true, "selectedOptionId": "no"}
                 c2: 10 rejected: the option and the decision contradict each other
             c2 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": true, "selectedOptionId": "x"}

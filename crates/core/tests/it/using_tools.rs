@@ -434,7 +434,7 @@ fn the_list_of_agents_shows_what_was_read() {
         customized s1 updated {"type": "plugin", "id": "q", "uri": "file:///q", "name": "q", "load": {"kind": "loaded"}, "children": []}
             nothing
         learned
-            c1: 10 root root/agentsChanged {"agents":[{"provider":"shell","displayName":"shell","description":"","models":[{"id":"default","provider":"shell","name":"Default"}],"customizations":[{"type":"plugin","id":"p","uri":"file:///p","name":"p","load":{"kind":"degraded","message":"odd"},"children":[{"type":"skill","id":"k","uri":"file:///p/k","name":"k"}]},{"type":"plugin","id":"q","uri":"file:///q","name":"q","load":{"kind":"loaded"},"children":[]}],"capabilities":{"multipleChats":{"fork":true,"sideChat":true}}}]}
+            c1: 10 root root/agentsChanged {"agents":[{"provider":"shell","displayName":"shell","description":"","models":[{"id":"default","provider":"shell","name":"Agent default"}],"customizations":[{"type":"plugin","id":"p","uri":"file:///p","name":"p","load":{"kind":"degraded","message":"odd"},"children":[{"type":"skill","id":"k","uri":"file:///p/k","name":"k"}]},{"type":"plugin","id":"q","uri":"file:///q","name":"q","load":{"kind":"loaded"},"children":[]}],"capabilities":{"multipleChats":{"fork":true,"sideChat":true}}}]}
         customized s2 found [{"type": "plugin", "id": "p", "uri": "file:///p", "name": "p", "load": {"kind": "degraded", "message": "odd"}, "children": [{"type": "skill", "id": "k", "uri": "file:///p/k", "name": "k"}]}, {"type": "plugin", "id": "q", "uri": "file:///q", "name": "q", "load": {"kind": "loaded"}, "children": []}]
             nothing
         customized s2 updated {"type": "plugin", "id": "p", "uri": "file:///p", "name": "p", "load": {"kind": "loading"}}

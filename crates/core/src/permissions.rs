@@ -1,0 +1,218 @@
+//! Approvals that a session gives by its settings.
+//!
+//! The properties are named as VS Code names them: `autoApprove` decides about
+//! all calls of the session, `permissions` about those of some tools. They
+//! answer for the user; hooks have had their say before. Calls that a client
+//! carries out are its own to ask about.
+
+use agenthost_protocol::chat::{
+    CancellationReason, ChatAction, ConfirmationOption, ConfirmationOptionKind, ToolCall,
+    ToolCallConfirmed, ToolCallContributor, ToolCallReady, ToolCallTarget,
+};
+use agenthost_protocol::common::{
+    ConfigPropertySchema, SessionConfigPropertySchema, SessionConfigSchema,
+};
+use agenthost_protocol::ids::ConfirmationOptionId;
+use agenthost_protocol::session::{SessionAction, SessionConfigChanged};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::{Json, Object};
+
+use crate::agent::Decision;
+use crate::effect::Effects;
+use crate::env::Env;
+use crate::host::Host;
+
+const AUTO_APPROVE: &str = "autoApprove";
+const ASK: &str = "default";
+const APPROVE_ALL: &str = "autoApprove";
+
+const PERMISSIONS: &str = "permissions";
+const ALLOW: &str = "allow";
+const DENY: &str = "deny";
+
+/// Most tools that a session allows or denies.
+const MAX_TOOLS: u64 = 200;
+
+/// The option that the host adds to those of an agent.
+const ALLOW_IN_SESSION: &str = "agenthost.allow-session";
+
+/// How settings decide about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Somebody is asked.
+    Ask,
+    Allow,
+    Deny,
+}
+
+/// Adds the properties, unless an agent has some of the same names.
+pub(crate) fn offer(schema: &mut SessionConfigSchema) {
+    let approve = ConfigPropertySchema {
+        description: Some("Which actions of the agent need an approval".to_owned()),
+        default: Some(Json::from(ASK)),
+        r#enum: Some(vec![Json::from(ASK), Json::from(APPROVE_ALL)]),
+        enum_labels: Some(vec!["Ask first".to_owned(), "Allow all".to_owned()]),
+        enum_descriptions: Some(vec![
+            "Ask whenever the agent wants an approval".to_owned(),
+            "Approve everything that the agent asks for".to_owned(),
+        ]),
+        ..ConfigPropertySchema::new("string", "Approvals")
+    };
+    let tools = |title: &str| ConfigPropertySchema {
+        items: Some(Box::new(ConfigPropertySchema::new("string", "Tool"))),
+        max_items: Some(MAX_TOOLS),
+        ..ConfigPropertySchema::new("array", title)
+    };
+    let lists = [
+        (ALLOW.to_owned(), tools("Allowed tools")),
+        (DENY.to_owned(), tools("Denied tools")),
+    ];
+    let permissions = ConfigPropertySchema {
+        description: Some("Tools that need no approval, and tools that never get one".to_owned()),
+        properties: Some(lists.into_iter().collect()),
+        ..ConfigPropertySchema::new("object", "Permissions")
+    };
+    for (key, property) in [(AUTO_APPROVE, approve), (PERMISSIONS, permissions)] {
+        let known = schema.properties.entry(key.to_owned());
+        known.or_insert(SessionConfigPropertySchema {
+            property,
+            enum_dynamic: None,
+            session_mutable: Some(true),
+        });
+    }
+}
+
+/// Whether an option is the host's own. Its agent does not know it.
+pub(crate) fn is_own_option(id: &ConfirmationOptionId) -> bool {
+    id.as_str() == ALLOW_IN_SESSION
+}
+
+/// Adds a way to allow a tool for the whole session, where an agent has none
+/// but to allow a call once.
+pub(crate) fn offer_session_option(ready: &mut ToolCallReady) {
+    let Some(options) = &mut ready.question.options else {
+        return;
+    };
+    let approves = |option: &&ConfirmationOption| option.kind == ConfirmationOptionKind::Approve;
+    if options.iter().filter(approves).count() != 1 {
+        return;
+    }
+    let after = options.iter().position(|option| approves(&option));
+    options.insert(
+        after.map_or(0, |index| index + 1),
+        ConfirmationOption {
+            id: ALLOW_IN_SESSION.into(),
+            label: "Allow in this session".to_owned(),
+            kind: ConfirmationOptionKind::Approve,
+            group: None,
+        },
+    );
+}
+
+impl Host {
+    /// How the settings of a session decide about a call that its agent asks
+    /// about.
+    pub(crate) fn verdict(&self, chat: &Uri, ready: &ToolCallReady) -> Verdict {
+        if ready.confirmed.is_some() {
+            return Verdict::Ask;
+        }
+        let head = self.call(chat, &ready.target).and_then(ToolCall::head);
+        let Some(head) = head else {
+            return Verdict::Ask;
+        };
+        let contributor = ready.contributor.as_ref().or(head.contributor.as_ref());
+        if matches!(contributor, Some(ToolCallContributor::Client(_))) {
+            return Verdict::Ask;
+        }
+        let session = self.owner(chat).and_then(|session| self.session(session));
+        let config = session.and_then(|session| session.config.as_ref());
+        let Some(values) = config.map(|config| &config.values) else {
+            return Verdict::Ask;
+        };
+        let lists = |list: &str| tools(values, list).any(|tool| tool == head.tool_name);
+        let all = values.get(AUTO_APPROVE).and_then(Json::as_str) == Some(APPROVE_ALL);
+        if lists(DENY) {
+            Verdict::Deny
+        } else if all || lists(ALLOW) {
+            Verdict::Allow
+        } else {
+            Verdict::Ask
+        }
+    }
+
+    /// Answers for the user.
+    pub(crate) fn answer_by_settings(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        target: ToolCallTarget,
+        verdict: Verdict,
+        out: &mut Effects,
+    ) {
+        match verdict {
+            Verdict::Ask => {}
+            Verdict::Allow => {
+                let approved = Decision::Approved {
+                    option: None,
+                    edited_input: None,
+                };
+                self.decide(chat, &target, approved, out);
+            }
+            Verdict::Deny => {
+                let denied = ChatAction::ToolCallConfirmed(Box::new(ToolCallConfirmed {
+                    target,
+                    approved: false,
+                    confirmed: None,
+                    reason: Some(CancellationReason::Denied),
+                    edited_tool_input: None,
+                    user_suggestion: None,
+                    reason_message: Some("The session's permissions deny this tool".into()),
+                    selected_option_id: None,
+                }));
+                if self.originate(chat, denied.clone(), out) {
+                    self.react(env, chat, &denied.into(), out);
+                }
+            }
+        }
+    }
+
+    /// Allows a tool for the rest of the session, because somebody picked the
+    /// host's own option for a call of it.
+    pub(crate) fn allow_tool(&mut self, chat: &Uri, target: &ToolCallTarget, out: &mut Effects) {
+        let head = self.call(chat, target).and_then(ToolCall::head);
+        let tool = head.map(|head| head.tool_name.clone());
+        let (Some(tool), Some(session)) = (tool, self.owner(chat).cloned()) else {
+            return;
+        };
+        let config = self.session(&session).and_then(|s| s.config.as_ref());
+        let Some(values) = config.map(|config| &config.values) else {
+            return;
+        };
+        let mut permissions = values
+            .get(PERMISSIONS)
+            .and_then(Json::as_object)
+            .cloned()
+            .unwrap_or_default();
+        let allowed = tools(values, ALLOW).map(str::to_owned);
+        let mut allowed: Vec<_> = allowed.filter(|other| *other != tool).collect();
+        if allowed.len() as u64 >= MAX_TOOLS {
+            return;
+        }
+        allowed.push(tool);
+        permissions.insert(ALLOW.to_owned(), Json::from(allowed));
+        let config: Object = [(PERMISSIONS.to_owned(), Json::Object(permissions))]
+            .into_iter()
+            .collect();
+        let changed = SessionConfigChanged {
+            config,
+            replace: None,
+        };
+        self.originate(&session, SessionAction::ConfigChanged(changed), out);
+    }
+}
+
+fn tools<'a>(values: &'a Object, list: &str) -> impl Iterator<Item = &'a str> {
+    let tools = values.get(PERMISSIONS).and_then(|value| value.get(list));
+    let tools = tools.and_then(Json::as_array).into_iter().flatten();
+    tools.filter_map(Json::as_str)
+}
