@@ -3,15 +3,46 @@
 
 use agenthost_client::{Client, Update};
 use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::{RootAction, RootConfigChanged};
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::{Json, Object};
 use anyhow::{Context, bail};
 
+/// The setting that names the agent of sessions that name none.
+const DEFAULT_AGENT: &str = "defaultAgent";
+
 /// What the host is set to.
 pub(crate) async fn read(client: &mut Client) -> anyhow::Result<Object> {
     client.subscribe(&Uri::from(RootChannel)).await?;
     known(client)
+}
+
+/// The agent of sessions that name none.
+pub(crate) async fn default_agent(client: &mut Client) -> anyhow::Result<Option<ProviderId>> {
+    let root = Uri::from(RootChannel);
+    client.subscribe(&root).await?;
+    let agent = match client.confirmed(&root) {
+        Some(ChannelState::Root(state)) => {
+            let config = state.config.as_ref();
+            let chosen = config.and_then(|config| {
+                let default = || {
+                    config
+                        .schema
+                        .properties
+                        .get(DEFAULT_AGENT)?
+                        .default
+                        .as_ref()
+                };
+                config.values.get(DEFAULT_AGENT).or_else(default)?.as_str()
+            });
+            let first = state.agents.first().map(|agent| agent.provider.clone());
+            chosen.map(ProviderId::from).or(first)
+        }
+        _ => None,
+    };
+    client.unsubscribe(&root).await?;
+    Ok(agent)
 }
 
 /// Sets something about the host, and waits until it is so. It has to have been

@@ -13,11 +13,12 @@ use agenthost_protocol::ids::{ProviderId, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::session::{CreateSessionParams, SessionLifecycle};
 use agenthost_protocol::timestamp::Timestamp;
-use agenthost_protocol::uri::Uri;
+use agenthost_protocol::uri::{Uri, session_uri};
 use agenthost_protocol::wire::Object;
 use anyhow::{Context, bail};
 use tokio::io::{AsyncBufReadExt, BufReader, Stdin};
 
+use crate::host_settings;
 use crate::place::unique;
 
 /// What a person types, line by line.
@@ -53,12 +54,20 @@ pub(crate) async fn create_session(
     directory: &std::path::Path,
     config: Option<Object>,
 ) -> anyhow::Result<Uri> {
-    let session = Uri::from(format!("ahp-session:/{}", unique()?));
+    let provider = match agent {
+        Some(agent) => Some(ProviderId::from(agent)),
+        None => host_settings::default_agent(client).await?,
+    };
+    let id = unique()?;
+    let session = match &provider {
+        Some(provider) => session_uri(provider, &id),
+        None => Uri::from(format!("ahp-session:/{id}")),
+    };
     let folder = agenthost_workspace::uri_of(directory);
     let folder = folder.context("the name of the folder is not UTF-8")?;
     let create = CreateSessionParams {
         channel: session.clone(),
-        provider: agent.map(ProviderId::from),
+        provider,
         working_directories: Some(vec![folder]),
         config,
         active_client: None,

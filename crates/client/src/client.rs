@@ -6,7 +6,7 @@ use std::time::Duration;
 use agenthost_protocol::action::{Action, ActionOrigin, ReceivedAction, ReceivedEnvelope};
 use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::connection::{
-    DispatchActionParams, Implementation, InitializeParams, SubscribeParams,
+    DispatchActionParams, Implementation, InitializeParams, SubscribeParams, UnsubscribeParams,
 };
 use agenthost_protocol::ids::{ClientId, ClientSeq, ServerSeq};
 use agenthost_protocol::rpc::{
@@ -227,6 +227,24 @@ impl Client {
             self.start(snapshot.clone());
         }
         Ok(result.snapshot)
+    }
+
+    /// Stops following a channel. While the connection is lost, the host is not
+    /// told: the channel is left out when the client comes back.
+    pub async fn unsubscribe(&mut self, channel: &Uri) -> Result<(), ClientError> {
+        self.mirror.remove(channel);
+        if self.outage.is_some() {
+            return Ok(());
+        }
+        let params = UnsubscribeParams {
+            channel: channel.clone(),
+        };
+        let text = encode::notification("unsubscribe", &params)?;
+        match self.transport.send(text).await {
+            Err(lost) => self.lose(lost),
+            Ok(()) => {}
+        }
+        Ok(())
     }
 
     /// Wants something to happen. In a channel that is followed it shows at

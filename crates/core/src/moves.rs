@@ -10,7 +10,7 @@ use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::session::{
     ChatAdded, ChatRemoved, ChatsReordered, SessionAction, SessionState,
 };
-use agenthost_protocol::uri::Uri;
+use agenthost_protocol::uri::{Uri, session_uri};
 
 use crate::agent::{AgentCommand, ChatContext};
 use crate::changes::Mark;
@@ -155,8 +155,8 @@ impl Host {
     ) -> Result<Uri, Failure> {
         let unknown = || Failure::UnknownSession(party.from.clone());
         let source = self.session(&party.from).ok_or_else(unknown)?;
-        let session = Uri::from(format!("ahp-session:/{}", env.unique("session")));
         let provider = source.metadata.provider.clone();
+        let session = session_uri(&provider, &env.unique("session"));
         let directories = source.metadata.working_directories.clone();
         let directories = directories.unwrap_or_default();
         let config = source.config.clone();

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Serialize, Serializer};
 
-use crate::ids::text_types;
+use crate::ids::{ProviderId, text_types};
 use crate::wire::{DecodeError, Node, Shape, TextKind, Wire};
 
 use std::fmt;
@@ -21,6 +21,18 @@ text_types! {
 /// What 0.1 calls the host itself: its documents the first, its programs the
 /// second.
 pub const OLD_ROOTS: [&str; 2] = ["agenthost:/root", "root:/"];
+
+/// A URI for a new session of an agent: `<provider>:/<id>`, because VS Code
+/// reads the provider from the scheme. A provider whose name is no scheme gets
+/// `ahp-session:/<id>`.
+pub fn session_uri(provider: &ProviderId, id: &str) -> Uri {
+    let name = provider.as_str();
+    let in_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    let is_scheme =
+        name.starts_with(|first: char| first.is_ascii_alphabetic()) && name.bytes().all(in_scheme);
+    let scheme = if is_scheme { name } else { "ahp-session" };
+    Uri::from(format!("{scheme}:/{id}"))
+}
 
 /// The default chat of a session. Shipped clients compute the same address
 /// from that of the session, so it can't be anything else.

@@ -31,7 +31,7 @@ impl Terminal {
             });
         }
         let terminal = Terminal { child, shown };
-        terminal.wait("attached to ahp-session:/");
+        terminal.wait("attached to shell:/");
         terminal
     }
 

@@ -201,7 +201,7 @@ fn commands_share_the_host_that_runs() {
     let listed = out(&output);
     assert_eq!(listed.lines().count(), 2, "{listed}");
     assert!(
-        listed.contains("  idle    shell     echo hello  ahp-session:/"),
+        listed.contains("  idle    shell     echo hello  shell:/"),
         "{listed}"
     );
     let output = run(path, &["sessions", "--json"], "");
