@@ -56,6 +56,11 @@ impl Host {
             self.carry_out(env, connection, &channel, action, &origin, out)
         };
         if let Some(refusal) = refused {
+            if quirks.silent_rejections
+                && self.fail_refused_turn(env, &channel, &sent, &origin, &refusal, out)
+            {
+                return;
+            }
             let raw = RawAction(wire::to_json(&sent));
             self.reject(connection, channel, raw, origin, refusal.to_string(), out);
         }

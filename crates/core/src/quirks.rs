@@ -6,9 +6,10 @@
 //! its version explains; HSK-18 allows such a workaround as a last resort.
 
 mod answers;
+mod messages;
 
 use agenthost_protocol::action::{Action, ActionOrigin};
-use agenthost_protocol::chat::ChatAction;
+use agenthost_protocol::chat::{ChatAction, PendingMessageSet, TurnStarted};
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::root::RootAction;
 use agenthost_protocol::session::SessionAction;
@@ -23,7 +24,7 @@ use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::refusal::{Failure, Refusal};
-use crate::{contents, settings, uris};
+use crate::{contents, models, settings, uris};
 
 /// How the names begin that windows of VS Code give in `clientInfo`
 /// (`vscode-editor-window`, `vscode-agents-window`).
@@ -57,6 +58,9 @@ pub struct ClientQuirks {
     /// Dispatches `session/titleChanged` on a chat, and sends `completions`
     /// for a session.
     pub mixed_channels: bool,
+    /// Shows nobody why an action was refused. A turn fails instead, and a
+    /// model or agent that is gone is left out of its message.
+    pub silent_rejections: bool,
     /// Answers questions for numbers with text, and requests without questions
     /// as if they had one.
     pub text_answers: bool,
@@ -86,6 +90,7 @@ impl ClientQuirks {
             provider_schemes: vscode,
             reprinted_uris: lenient,
             mixed_channels: vscode,
+            silent_rejections: vscode,
             text_answers: vscode,
             keeps_list: vscode,
             repeats_dispose: vscode,
@@ -152,6 +157,15 @@ impl Host {
                     let known = &config.schema.properties;
                     change.config.retain(|key, _| known.contains_key(key));
                 }
+            }
+            Action::Chat(
+                ChatAction::TurnStarted(TurnStarted { message, .. })
+                | ChatAction::PendingMessageSet(PendingMessageSet { message, .. }),
+            ) if quirks.silent_rejections => {
+                let session = self.owner(channel).and_then(|owner| self.session(owner));
+                let agent = session.and_then(|session| self.agent_of(session));
+                models::drop_placeholder(agent, message);
+                messages::read_message(agent, session, message);
             }
             Action::Chat(ChatAction::InputCompleted(completed)) if quirks.text_answers => {
                 if let Some(chat) = self.chat(channel) {

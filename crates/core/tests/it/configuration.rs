@@ -81,15 +81,14 @@ fn configuration_is_not_lost() {
         "#,
         expect![[r#"
             c1 moveChat ahp-chat:/1 {"destination": {"kind": "newSession"}}
-                share content of s1 with ahp-session:/session-00000000000000000000000000000007
+                share content of s1 with roaming:/session-00000000000000000000000000000007
                 agent s1: close chat ahp-chat:/1
-                changes ahp-session:/session-00000000000000000000000000000007: mark start
-                agent ahp-session:/session-00000000000000000000000000000007: open
-                agent ahp-session:/session-00000000000000000000000000000007: chat ahp-chat:/1 with 0 turns
-                c1: in ahp-session:/session-00000000000000000000000000000007
+                changes roaming:/session-00000000000000000000000000000007: mark start
+                agent roaming:/session-00000000000000000000000000000007: open
+                agent roaming:/session-00000000000000000000000000000007: chat ahp-chat:/1 with 0 turns
+                c1: in roaming:/session-00000000000000000000000000000007
             c1 ! ahp-session:/session-00000000000000000000000000000007 session/configChanged {"config": {}, "replace": true}
-                c1: 7 ahp-session:/session-00000000000000000000000000000007 by a session/configChanged {"replace":true,"config":{"mode":"ask","autoApprove":"default","isolation":"folder"}}
-                agent ahp-session:/session-00000000000000000000000000000007: configure {"mode":"ask"}
+                nothing
         "#]],
     );
 }

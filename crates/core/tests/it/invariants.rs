@@ -252,36 +252,51 @@ fn number_of_sessions(log: &Log) {
     let Some(ChannelState::Root(root)) = log.channels.get(&Uri::from("ahp-root://")) else {
         return;
     };
-    assert_eq!(root.active_sessions, Some(log.sessions.len() as u64));
+    assert_eq!(root.active_sessions, Some(log.listed().count() as u64));
 }
 
 /// The list of sessions as a client keeps it: what it was told when it came,
 /// and notifications since (ROOT-10 to ROOT-14).
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Listing(BTreeMap<Uri, Json>);
+pub(crate) struct Listing {
+    sessions: BTreeMap<Uri, Json>,
+    /// Whether it may be told again of what it has, because it came back.
+    returned: bool,
+}
 
 impl Listing {
     pub(crate) fn of(log: &Log) -> Self {
-        let all = log.sessions.iter();
-        Listing(
-            all.map(|(uri, summary)| (uri.clone(), plain(summary)))
-                .collect(),
-        )
+        let all = log.listed();
+        let sessions = all.map(|summary| (summary.resource.clone(), plain(summary)));
+        Listing {
+            sessions: sessions.collect(),
+            returned: false,
+        }
+    }
+
+    /// The list of a client that comes back: what it missed is told again.
+    pub(crate) fn returned(log: &Log) -> Self {
+        Listing {
+            returned: true,
+            ..Listing::of(log)
+        }
     }
 
     pub(crate) fn hear(&mut self, notification: &HostNotification) {
         match notification {
             HostNotification::SessionAdded(added) => {
                 let summary = plain(&added.summary);
-                let before = self.0.insert(added.summary.resource.clone(), summary);
-                assert!(before.is_none(), "added twice: {added:?}");
+                let resource = added.summary.resource.clone();
+                let before = self.sessions.insert(resource, summary);
+                assert!(before.is_none() || self.returned, "added twice: {added:?}");
             }
             HostNotification::SessionRemoved(removed) => {
-                assert!(self.0.remove(&removed.session).is_some(), "{removed:?}");
+                let before = self.sessions.remove(&removed.session);
+                assert!(before.is_some() || self.returned, "{removed:?}");
             }
             HostNotification::SessionSummaryChanged(changed) => {
                 let changes = serde_json::to_value(&changed.changes).unwrap();
-                let summary = self.0.get_mut(&changed.session);
+                let summary = self.sessions.get_mut(&changed.session);
                 let summary = summary.unwrap_or_else(|| panic!("not listed: {changed:?}"));
                 for (key, value) in changes.as_object().unwrap() {
                     let fixed = ["resource", "provider", "createdAt"].contains(&key.as_str());
@@ -295,7 +310,8 @@ impl Listing {
     }
 
     pub(crate) fn check(&self, log: &Log) {
-        assert_eq!(self.0, Listing::of(log).0, "a client lists other sessions");
+        let expected = Listing::of(log).sessions;
+        assert_eq!(self.sessions, expected, "a client lists other sessions");
     }
 }
 

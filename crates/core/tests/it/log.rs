@@ -108,6 +108,15 @@ impl Log {
         }
     }
 
+    /// The sessions that clients get to see: not those in which nothing has
+    /// been said yet.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &SessionSummary> {
+        self.sessions.values().filter(|summary| {
+            let meta = summary.meta.as_ref();
+            meta.is_none_or(|meta| !meta.contains_key("agenthost.provisionalFor"))
+        })
+    }
+
     /// Begins a writer epoch, as a store does.
     pub(crate) fn begin_epoch(&mut self, micros_since_1970: u64) {
         self.epochs.closed.push(ClosedEpoch {

@@ -39,5 +39,6 @@ mod terminals;
 mod tool_hooks;
 mod turns;
 mod using_tools;
+mod vscode;
 mod workers;
 mod world;

@@ -125,16 +125,16 @@ fn a_chat_goes_elsewhere() {
             c1 moveChat ahp-chat:/1 {"destination": {"kind": "session", "session": "ahp-session:/s1"}}
                 c1: error -32004 a turn is in progress in `ahp-chat:/1`
             c1 moveChat ahp-chat:/2 {"destination": {"kind": "newSession"}}
-                share content of s1 with ahp-session:/session-0000000000000000000000000000001d
+                share content of s1 with shell:/session-0000000000000000000000000000001d
                 agent s1: close chat ahp-chat:/2
                 c1: 24 s1 session/chatRemoved {"chat":"ahp-chat:/2"}
-                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"project":{"uri":"file:///a","displayName":"a"},"workingDirectories":["file:///a"],"annotations":{"resource":"ahp-session:/session-0000000000000000000000000000001d/annotations","annotationCount":0,"entryCount":0},"resource":"ahp-session:/session-0000000000000000000000000000001d","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"ahp-chat:/2","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"ahp-chat:/2"}}
+                c1: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"project":{"uri":"file:///a","displayName":"a"},"workingDirectories":["file:///a"],"annotations":{"resource":"shell:/session-0000000000000000000000000000001d/annotations","annotationCount":0,"entryCount":0},"resource":"shell:/session-0000000000000000000000000000001d","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"ahp-chat:/2","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"ahp-chat:/2"}}
                 c1: 25 root root/activeSessionsChanged {"activeSessions":4}
                 c1: root/sessionSummaryChanged {"changes":{"chats":[{"resource":"s1.chat","title":"","origin":{"kind":"user"},"status":8}]},"session":"s1"}
-                changes ahp-session:/session-0000000000000000000000000000001d: mark start
-                agent ahp-session:/session-0000000000000000000000000000001d: open
-                agent ahp-session:/session-0000000000000000000000000000001d: chat ahp-chat:/2 with 0 turns
-                c1: in ahp-session:/session-0000000000000000000000000000001d
+                changes shell:/session-0000000000000000000000000000001d: mark start
+                agent shell:/session-0000000000000000000000000000001d: open
+                agent shell:/session-0000000000000000000000000000001d: chat ahp-chat:/2 with 0 turns
+                c1: in shell:/session-0000000000000000000000000000001d
             restart
                 changes s1: mark after t2, chat since before t1
         "#]],

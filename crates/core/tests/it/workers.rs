@@ -189,10 +189,10 @@ fn background_work_ends_with_its_agent() {
                 c1: 5 ahp-chat:/1 chat/backgroundWorkRemoved {"id":"s"}
             c1 moveChat ahp-chat:/1 {"destination": {"kind": "newSession"}}
                 c1: 6 ahp-chat:/1 chat/movableChanged {"movable":false}
-                share content of s1 with ahp-session:/session-0000000000000000000000000000000b
-                agent ahp-session:/session-0000000000000000000000000000000b: open
-                agent ahp-session:/session-0000000000000000000000000000000b: chat ahp-chat:/1 with 0 turns
-                c1: in ahp-session:/session-0000000000000000000000000000000b
+                share content of s1 with shell:/session-0000000000000000000000000000000b
+                agent shell:/session-0000000000000000000000000000000b: open
+                agent shell:/session-0000000000000000000000000000000b: chat ahp-chat:/1 with 0 turns
+                c1: in shell:/session-0000000000000000000000000000000b
         "#]],
     );
 }

@@ -15,7 +15,7 @@ use agenthost_core::{
     FileErrand, FileSearch, Host, Input, Need, Principal, Received, Seen, TerminalCommand,
     WatchErrand, Write, hide_apps, without_apps,
 };
-use agenthost_protocol::action::ActionEnvelope;
+use agenthost_protocol::action::{Action, ActionEnvelope};
 use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::connection::Implementation;
@@ -27,7 +27,7 @@ use agenthost_protocol::root::{
 };
 use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::rpc::{ClientNotification, RequestId};
-use agenthost_protocol::session::SessionInputRequest;
+use agenthost_protocol::session::{SessionAction, SessionInputRequest};
 use agenthost_protocol::uri::Uri;
 
 use crate::invariants::{self, Listing, Queues, Verdicts};
@@ -347,7 +347,10 @@ impl World {
                         | Answer::Replay { .. })
                 );
                 if joined && client.follows_root() {
-                    client.listing = Some(Listing::of(&self.log));
+                    client.listing = Some(match answer {
+                        Ok(Answer::Replay { .. }) => Listing::returned(&self.log),
+                        _ => Listing::of(&self.log),
+                    });
                 }
             }
             Effect::Publish { envelope, to } => {
@@ -620,8 +623,13 @@ impl Mirror {
         let state = self.channels.get_mut(&envelope.channel);
         let state = state.unwrap_or_else(|| panic!("not subscribed: {envelope:?}"));
         let outcome = state.reduce(&envelope.action);
+        // VS Code renames a session on its chat, and waits for the echo there.
+        let renames = matches!(
+            *envelope.action,
+            Action::Session(SessionAction::TitleChanged(_))
+        );
         assert!(
-            matches!(outcome, Outcome::Applied | Outcome::NoOp),
+            matches!(outcome, Outcome::Applied | Outcome::NoOp) || renames,
             "{outcome:?}: {envelope:?}"
         );
     }

@@ -1,0 +1,114 @@
+//! Messages of clients that show nobody why one was refused.
+
+use std::sync::Arc;
+
+use agenthost_protocol::action::{Action, ActionOrigin};
+use agenthost_protocol::chat::{Attachment, ChatAction, ErrorPart, Message, TurnStarted};
+use agenthost_protocol::common::ErrorInfo;
+use agenthost_protocol::outcome::Outcome;
+use agenthost_protocol::root::AgentInfo;
+use agenthost_protocol::session::SessionState;
+use agenthost_protocol::uri::Uri;
+
+use crate::effect::Effects;
+use crate::env::Env;
+use crate::host::Host;
+use crate::refusal::Refusal;
+use crate::uris;
+
+/// How VS Code in a browser calls files of the machine that its server runs on.
+const REMOTE_FILE: &str = "vscode-remote://";
+
+/// Drops a model and a custom agent that are not there any more, and calls
+/// files of the session by the names that they have here.
+pub(super) fn read_message(
+    agent: Option<&AgentInfo>,
+    session: Option<&SessionState>,
+    message: &mut Arc<Message>,
+) {
+    let unknown_model = message.model.as_ref().is_some_and(|model| {
+        let id = &model.id;
+        agent.is_some_and(|agent| !agent.has_model(id))
+    });
+    let unknown_agent = message.agent.as_ref().is_some_and(|custom| {
+        let uri = &custom.uri;
+        session.is_some_and(|session| !session.offers_agent(uri))
+    });
+    let remote = message.attachments.iter().flatten().any(is_remote);
+    if !(unknown_model || unknown_agent || remote) {
+        return;
+    }
+    let message = Arc::make_mut(message);
+    if unknown_model {
+        message.model = None;
+    }
+    if unknown_agent {
+        message.agent = None;
+    }
+    for attachment in message.attachments.iter_mut().flatten() {
+        if let Attachment::Resource(resource) = attachment
+            && let Some(file) = file_of(session, &resource.content.uri)
+        {
+            resource.content.uri = file;
+        }
+    }
+}
+
+fn is_remote(attachment: &Attachment) -> bool {
+    match attachment {
+        Attachment::Resource(resource) => resource.content.uri.as_str().starts_with(REMOTE_FILE),
+        Attachment::Simple(_)
+        | Attachment::EmbeddedResource(_)
+        | Attachment::Annotations(_)
+        | Attachment::Chat(_)
+        | Attachment::Unknown(_) => false,
+    }
+}
+
+/// The file in a folder of the session that a URI of VS Code's server means.
+/// Anything else is read from the client.
+fn file_of(session: Option<&SessionState>, uri: &Uri) -> Option<Uri> {
+    let rest = uri.as_str().strip_prefix(REMOTE_FILE)?;
+    let (_, path) = rest.split_once('/')?;
+    let file = Uri::from(format!("file:///{path}"));
+    let directories = session?.metadata.working_directories.iter().flatten();
+    let mut within = directories.filter(|directory| uris::is_within(directory, &file));
+    within.next().map(|_| file)
+}
+
+impl Host {
+    /// Starts a turn that was refused because its session could not be made,
+    /// and has it fail. Says whether it did.
+    pub(crate) fn fail_refused_turn(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        action: &Action,
+        origin: &ActionOrigin,
+        refusal: &Refusal,
+        out: &mut Effects,
+    ) -> bool {
+        let (Action::Chat(ChatAction::TurnStarted(start)), Refusal::NotReady) = (action, refusal)
+        else {
+            return false;
+        };
+        let session = self.owner(chat).and_then(|session| self.session(session));
+        let error = session.and_then(|session| session.creation_error.clone());
+        let error = error.unwrap_or_else(|| ErrorInfo::new("notReady", refusal.to_string()));
+        let turn = start.turn_id.clone();
+        let started = TurnStarted {
+            started_at: env.timestamp(),
+            ..start.clone()
+        };
+        let started = ChatAction::TurnStarted(started);
+        if self.commit(chat, started.into(), Some(origin.clone()), out) != Outcome::Applied {
+            return false;
+        }
+        let part = ErrorPart {
+            error,
+            resumable: None,
+        };
+        self.end_turn(env, chat, &turn, Some(part), out);
+        true
+    }
+}

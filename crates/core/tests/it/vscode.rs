@@ -1,0 +1,332 @@
+//! What VS Code 1.139 sends, and what has to become of it. Each test has the
+//! messages as VS Code's wire log has them, shortened where nothing depends on
+//! it.
+
+use expect_test::expect;
+
+use crate::script::check;
+
+const CONNECTED: &str = r#"
+    - c1 connect
+    - c1 initialize {"protocolVersions": ["0.9.0", "0.7.0", "0.6.0", "0.5.2", "0.5.1"], "clientId": "page", "clientInfo": {"name": "vscode-editor-window", "title": "VS Code"}, "_meta": {"vscode.telemetryLevel": "off", "vscode.clientConnectionKind": "remote_extension_host"}, "initialSubscriptions": ["ahp-root://"]}
+    - c2 joins b
+    - c2 subscribe root
+"#;
+
+/// A session in which VS Code has sent its first message.
+const TALKING: &str = r#"
+    - c1 createSession shell:/1 {"provider": "shell", "workingDirectories": ["file:///proj"], "config": {"isolation": "folder", "autoApprove": "default", "mode": "interactive"}}
+    - c1 subscribe shell:/1
+    - c1 subscribe ahp-chat://default/c2hlbGw6LzE
+    - c1 ! ahp-chat://default/c2hlbGw6LzE chat/turnStarted {"turnId": "request_1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}, "model": {"id": "default"}}}
+    - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE opened
+"#;
+
+fn connected(script: &str) -> String {
+    format!("{CONNECTED}{script}")
+}
+
+fn talking(script: &str) -> String {
+    format!("{CONNECTED}{TALKING}{script}")
+}
+
+/// Findings 1, 2, 3 and 9: the agent is chosen, and the message sent at once.
+#[test]
+fn the_first_message_waits_for_its_session() {
+    check(
+        &connected(
+            r#"
+            c1 resolveSessionConfig {"provider": "shell", "workingDirectory": "file:///proj"}
+            c1 createSession shell:/1 {"provider": "shell", "workingDirectories": ["file:///proj"], "config": {"isolation": "folder", "autoApprove": "default", "mode": "interactive"}}
+            c2 listSessions {}
+            - c1 subscribe shell:/1
+            - c1 subscribe ahp-chat://default/c2hlbGw6LzE
+            c1 ! ahp-chat://default/c2hlbGw6LzE chat/turnStarted {"turnId": "request_1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}, "model": {"id": "default"}}}
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE opened
+            "#,
+        ),
+        expect![[r#"
+            c1 resolveSessionConfig {"provider": "shell", "workingDirectory": "file:///proj"}
+                c1: schema of [autoApprove, permissions, isolation, branch, worktreeName, worktreeFiles, worktreeSetup], {"autoApprove":"default","isolation":"folder"}
+            c1 createSession shell:/1 {"provider": "shell", "workingDirectories": ["file:///proj"], "config": {"isolation": "folder", "autoApprove": "default", "mode": "interactive"}}
+                c1: null
+            c2 listSessions {}
+                c2: sessions []
+            c1 ! ahp-chat://default/c2hlbGw6LzE chat/turnStarted {"turnId": "request_1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}, "model": {"id": "default"}}}
+                c1: 1 retold ahp-chat://default/c2hlbGw6LzE chat/turnStarted {"message":{"text":"go","origin":{"kind":"user"}},"turnId":"request_1","startedAt":"2026-01-05T09:00:00Z"}
+                c1: 2 retold shell:/1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"ahp-chat://default/c2hlbGw6LzE"}
+                c1: 3 retold shell:/1 session/titleChanged {"title":"go"}
+                c1, c2: root/sessionAdded {"summary":{"provider":"shell","title":"go","status":8,"project":{"uri":"file:///proj","displayName":"proj"},"workingDirectories":["file:///proj"],"annotations":{"resource":"shell:/1/annotations","annotationCount":0,"entryCount":0},"resource":"shell:/1","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00Z","chats":[{"resource":"ahp-chat://default/c2hlbGw6LzE","title":"","origin":{"kind":"user"},"status":8}],"defaultChat":"ahp-chat://default/c2hlbGw6LzE"}}
+                c1: 4 retold root root/activeSessionsChanged {"activeSessions":1}
+                c2: 4 root root/activeSessionsChanged {"activeSessions":1}
+                changes shell:/1: mark start
+                agent shell:/1: open
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE opened
+                c1: 5 retold shell:/1 session/ready {}
+                changes shell:/1: mark before request_1
+                agent shell:/1: prompt request_1 "go"
+        "#]],
+    );
+}
+
+/// Finding 3: a session that can't be made says so where VS Code looks.
+#[test]
+fn the_first_message_fails_with_its_session() {
+    check(
+        &connected(
+            r#"
+            - c1 createSession shell:/1 {"provider": "shell", "workingDirectories": ["file:///proj"], "config": {"isolation": "folder"}}
+            - c1 subscribe ahp-chat://default/c2hlbGw6LzE
+            - c1 ! ahp-chat://default/c2hlbGw6LzE chat/turnStarted {"turnId": "request_1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE stopped no such program
+            c1 ! ahp-chat://default/c2hlbGw6LzE chat/turnStarted {"turnId": "request_2", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+            "#,
+        ),
+        expect![[r#"
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE stopped no such program
+                c1: 6 retold ahp-chat://default/c2hlbGw6LzE chat/error {"part":{"kind":"error","error":{"errorType":"test","message":"no such program"}},"turnId":"request_1","duration":0}
+                c1, c2: root/sessionSummaryChanged {"changes":{"status":2,"modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"ahp-chat://default/c2hlbGw6LzE","title":"","origin":{"kind":"user"},"status":2}]},"session":"shell:/1"}
+                changes shell:/1: mark after request_1, chat since before request_1
+            c1 ! ahp-chat://default/c2hlbGw6LzE chat/turnStarted {"turnId": "request_2", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+                c1: 8 retold ahp-chat://default/c2hlbGw6LzE chat/turnStarted {"message":{"text":"go","origin":{"kind":"user"}},"turnId":"request_2","startedAt":"2026-01-05T09:00:00.000Z"}
+                c1: 9 retold ahp-chat://default/c2hlbGw6LzE chat/error {"part":{"kind":"error","error":{"errorType":"test","message":"no such program"}},"turnId":"request_2","duration":0}
+                changes shell:/1: mark after request_2, chat since before request_1
+        "#]],
+    );
+}
+
+/// Finding 9: VS Code makes a session for each agent that is looked at.
+#[test]
+fn sessions_without_a_message_end_with_their_maker() {
+    check(
+        &connected(
+            r#"
+            - c1 createSession shell:/1 {"provider": "shell", "workingDirectories": ["file:///proj"]}
+            - c1 createSession other:/2 {"provider": "other", "workingDirectories": ["file:///proj"]}
+            c1 disposeSession shell:/1
+            c1 disposeSession shell:/1
+            c2 listSessions {}
+            - c1 leave
+            grace page
+            c2 subscribe other:/2
+            "#,
+        ),
+        expect![[r#"
+            c1 disposeSession shell:/1
+                changes shell:/1: forget
+                c1: null
+            c1 disposeSession shell:/1
+                c1: null
+            c2 listSessions {}
+                c2: sessions []
+            grace page
+                changes other:/2: forget
+            c2 subscribe other:/2
+                c2: error -32008 there is nothing at `other:/2`
+        "#]],
+    );
+}
+
+/// Finding 10: the list is not replayed, and VS Code does not ask for it.
+#[test]
+fn a_page_that_comes_back_is_told_how_the_list_changed() {
+    check(
+        &talking(
+            r#"
+            - c2 createSession shell:/2 {"provider": "shell"}
+            - c1 leave
+            - c2 createSession shell:/3 {"provider": "shell"}
+            - c2 disposeSession shell:/2
+            - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE end request_1
+            c3 connect
+            c3 reconnect {"clientId": "page", "lastSeenServerSeq": 5, "subscriptions": ["ahp-root://", "shell:/1", "ahp-chat://default/c2hlbGw6LzE"]}
+            "#,
+        ),
+        expect![[r#"
+            c3 connect
+                nothing
+            c3 reconnect {"clientId": "page", "lastSeenServerSeq": 5, "subscriptions": ["ahp-root://", "shell:/1", "ahp-chat://default/c2hlbGw6LzE"]}
+                c3: snapshots of [root, shell:/1, ahp-chat://default/c2hlbGw6LzE]
+        "#]],
+    );
+}
+
+/// Finding 11: the name of a session is changed where its chat is.
+#[test]
+fn a_rename_on_the_chat_renames_the_session() {
+    check(
+        &talking(
+            r#"
+            c1 ! ahp-chat://default/c2hlbGw6LzE session/titleChanged {"title": "Better"}
+            "#,
+        ),
+        expect![[r#"
+            c1 ! ahp-chat://default/c2hlbGw6LzE session/titleChanged {"title": "Better"}
+                c1: 6 retold shell:/1 session/titleChanged {"title":"Better"}
+                c1, c2: root/sessionSummaryChanged {"changes":{"title":"Better"},"session":"shell:/1"}
+                c1: 7 shown session/titleChanged {"title":"Better"}
+        "#]],
+    );
+}
+
+/// Finding 12: completions are asked for the session.
+#[test]
+fn completions_for_a_session_are_those_of_its_default_chat() {
+    check(
+        &talking(
+            r#"
+            c1 completions shell:/1 {"kind": "userMessage", "text": "@a", "offset": 2}
+            c2 completions shell:/1 {"kind": "userMessage", "text": "@a", "offset": 2}
+            "#,
+        ),
+        expect![[r#"
+            c1 completions shell:/1 {"kind": "userMessage", "text": "@a", "offset": 2}
+                find "a" in [file:///proj]
+            c2 completions shell:/1 {"kind": "userMessage", "text": "@a", "offset": 2}
+                c2: error -32001 there is no session or chat `shell:/1`
+        "#]],
+    );
+}
+
+/// Finding 14: what each message chooses is not chosen for the session, too.
+#[test]
+fn models_are_offered_once() {
+    check(
+        &talking(
+            r#"
+            - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE options {"type": "object", "properties": {"model": {"type": "string", "title": "Model", "enum": ["m1", "m2"]}, "mode": {"type": "string", "title": "Mode", "enum": ["ask", "code"]}}} {"model": "m1"}
+            c1 resolveSessionConfig {"provider": "shell", "workingDirectory": "file:///proj", "config": {"isolation": "folder", "autoApprove": "default", "mode": "interactive"}}
+            restart
+            c3 connect
+            c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "c", "initialSubscriptions": ["ahp-root://"]}
+            c3 resolveSessionConfig {"provider": "shell", "workingDirectory": "file:///proj"}
+            "#,
+        ),
+        expect![[r#"
+            c1 resolveSessionConfig {"provider": "shell", "workingDirectory": "file:///proj", "config": {"isolation": "folder", "autoApprove": "default", "mode": "interactive"}}
+                c1: schema of [mode, autoApprove, permissions, isolation, branch, worktreeName, worktreeFiles, worktreeSetup], {"isolation":"folder","autoApprove":"default"}
+            restart
+                changes shell:/1: mark after request_1, chat since before request_1
+            c3 connect
+                nothing
+            c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "c", "initialSubscriptions": ["ahp-root://"]}
+                c3: version 1.0.0 at 8 with [root]
+            c3 resolveSessionConfig {"provider": "shell", "workingDirectory": "file:///proj"}
+                c3: schema of [mode, autoApprove, permissions, isolation, branch, worktreeName, worktreeFiles, worktreeSetup], {"autoApprove":"default","isolation":"folder"}
+        "#]],
+    );
+}
+
+/// Finding 15: one unknown key does not refuse its neighbours, nor `clientSeq`
+/// 0 another one.
+#[test]
+fn settings_that_the_host_does_not_have_are_left_out() {
+    check(
+        &connected(
+            r#"
+            c1 ! root root/configChanged {"config": {"http.proxy": "", "defaultAgent": "other", "telemetryLevel": "off"}}
+            c1 ! root root/configChanged {"config": {"workspaceTrust": {"enabled": true, "trustedUris": ["file:///proj"]}}}
+            c2 ! root root/configChanged {"config": {"telemetryLevel": "off"}}
+            "#,
+        ),
+        expect![[r#"
+            c1 ! root root/configChanged {"config": {"http.proxy": "", "defaultAgent": "other", "telemetryLevel": "off"}}
+                c1: 1 retold root root/configChanged {"config":{"defaultAgent":"other"}}
+                c2: 1 root by page root/configChanged {"config":{"defaultAgent":"other"}}
+            c1 ! root root/configChanged {"config": {"workspaceTrust": {"enabled": true, "trustedUris": ["file:///proj"]}}}
+                c1: 2 retold root root/configChanged {"config":{}}
+                c2: 2 root by page root/configChanged {"config":{}}
+            c2 ! root root/configChanged {"config": {"telemetryLevel": "off"}}
+                c2: 3 rejected: `telemetryLevel`: there is no such setting
+        "#]],
+    );
+}
+
+/// VS Code shows nobody why a turn was refused: what is gone is left out.
+#[test]
+fn a_model_that_is_gone_is_left_to_the_agent() {
+    check(
+        &talking(
+            r#"
+            - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE end request_1
+            c1 ! ahp-chat://default/c2hlbGw6LzE chat/turnStarted {"turnId": "request_2", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "again", "origin": {"kind": "user"}, "model": {"id": "gone"}, "attachments": [{"type": "resource", "uri": "vscode-remote://127.0.0.1:8080/proj/a.txt", "label": "a.txt", "displayKind": "document"}]}}
+            "#,
+        ),
+        expect![[r#"
+            c1 ! ahp-chat://default/c2hlbGw6LzE chat/turnStarted {"turnId": "request_2", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "again", "origin": {"kind": "user"}, "model": {"id": "gone"}, "attachments": [{"type": "resource", "uri": "vscode-remote://127.0.0.1:8080/proj/a.txt", "label": "a.txt", "displayKind": "document"}]}}
+                c1: 8 retold ahp-chat://default/c2hlbGw6LzE chat/turnStarted {"message":{"text":"again","origin":{"kind":"user"},"attachments":[{"type":"resource","label":"a.txt","displayKind":"document","uri":"file:///proj/a.txt"}]},"turnId":"request_2","startedAt":"2026-01-05T09:00:00Z"}
+                c1: 9 retold shell:/1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"ahp-chat://default/c2hlbGw6LzE"}
+                c1, c2: root/sessionSummaryChanged {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z","chats":[{"resource":"ahp-chat://default/c2hlbGw6LzE","title":"","origin":{"kind":"user"},"status":8}]},"session":"shell:/1"}
+                changes shell:/1: mark before request_2
+                agent shell:/1: prompt request_2 "again"
+        "#]],
+    );
+}
+
+/// VS Code has a text field for numbers.
+#[test]
+fn numbers_are_read_from_text() {
+    check(
+        &talking(
+            r#"
+            - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/inputRequested {"request": {"id": "r", "message": "How many?", "questions": [{"kind": "integer", "id": "n", "message": "Number"}]}}
+            c1 ! ahp-chat://default/c2hlbGw6LzE chat/inputCompleted {"requestId": "r", "response": "accept", "answers": {"n": {"state": "submitted", "value": {"kind": "text", "value": "3"}}, "answer": {"state": "submitted", "value": {"kind": "text", "value": "3"}}}}
+            "#,
+        ),
+        expect![[r#"
+            c1 ! ahp-chat://default/c2hlbGw6LzE chat/inputCompleted {"requestId": "r", "response": "accept", "answers": {"n": {"state": "submitted", "value": {"kind": "text", "value": "3"}}, "answer": {"state": "submitted", "value": {"kind": "text", "value": "3"}}}}
+                c1: 9 retold ahp-chat://default/c2hlbGw6LzE chat/inputCompleted {"answers":{"n":{"state":"submitted","value":{"kind":"number","value":3}}},"requestId":"r","response":"accept"}
+                c1: 10 retold shell:/1 session/chatUpdated {"changes":{"status":8},"chat":"ahp-chat://default/c2hlbGw6LzE"}
+                c1, c2: root/sessionSummaryChanged {"changes":{"status":8,"chats":[{"resource":"ahp-chat://default/c2hlbGw6LzE","title":"","origin":{"kind":"user"},"status":8}]},"session":"shell:/1"}
+                c1: 11 retold shell:/1 session/inputNeededRemoved {"id":"input:r@ahp-chat://default/c2hlbGw6LzE"}
+                agent shell:/1: answer r accept {"n":{"state":"submitted","value":{"kind":"number","value":3}}}
+        "#]],
+    );
+}
+
+/// Settings of the session answer for the user.
+#[test]
+fn a_session_approves_by_its_settings() {
+    check(
+        &talking(
+            r#"
+            - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallStart {"turnId": "request_1", "toolCallId": "a", "toolName": "sh", "displayName": "Shell"}
+            - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"turnId": "request_1", "toolCallId": "a", "invocationMessage": "Run ls", "toolInput": "ls", "options": [{"id": "y", "label": "Yes", "kind": "approve"}, {"id": "n", "label": "No", "kind": "deny"}]}
+            c1 ! ahp-chat://default/c2hlbGw6LzE chat/toolCallConfirmed {"turnId": "request_1", "toolCallId": "a", "approved": true, "confirmed": "user-action", "selectedOptionId": "agenthost.allow-session"}
+            - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallStart {"turnId": "request_1", "toolCallId": "b", "toolName": "sh", "displayName": "Shell"}
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"turnId": "request_1", "toolCallId": "b", "invocationMessage": "Run ls", "toolInput": "ls", "options": [{"id": "y", "label": "Yes", "kind": "approve"}, {"id": "n", "label": "No", "kind": "deny"}]}
+            - c1 ! shell:/1 session/configChanged {"config": {"permissions": {"allow": [], "deny": ["sh"]}}}
+            - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallStart {"turnId": "request_1", "toolCallId": "c", "toolName": "sh", "displayName": "Shell"}
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"turnId": "request_1", "toolCallId": "c", "invocationMessage": "Run ls", "toolInput": "ls", "options": [{"id": "y", "label": "Yes", "kind": "approve"}, {"id": "n", "label": "No", "kind": "deny"}]}
+            - c1 ! shell:/1 session/configChanged {"config": {"autoApprove": "autoApprove", "permissions": {"allow": [], "deny": []}}}
+            - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallStart {"turnId": "request_1", "toolCallId": "d", "toolName": "edit", "displayName": "Edit"}
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"turnId": "request_1", "toolCallId": "d", "invocationMessage": "Edit", "options": [{"id": "y", "label": "Yes", "kind": "approve"}]}
+            "#,
+        ),
+        expect![[r#"
+            c1 ! ahp-chat://default/c2hlbGw6LzE chat/toolCallConfirmed {"turnId": "request_1", "toolCallId": "a", "approved": true, "confirmed": "user-action", "selectedOptionId": "agenthost.allow-session"}
+                c1: 10 retold ahp-chat://default/c2hlbGw6LzE chat/toolCallConfirmed {"selectedOptionId":"agenthost.allow-session","turnId":"request_1","toolCallId":"a","approved":true,"confirmed":"user-action"}
+                c1: 11 retold shell:/1 session/chatUpdated {"changes":{"status":8},"chat":"ahp-chat://default/c2hlbGw6LzE"}
+                c1, c2: root/sessionSummaryChanged {"changes":{"status":8,"chats":[{"resource":"ahp-chat://default/c2hlbGw6LzE","title":"","origin":{"kind":"user"},"status":8}]},"session":"shell:/1"}
+                c1: 12 retold shell:/1 session/inputNeededRemoved {"id":"confirm:a@ahp-chat://default/c2hlbGw6LzE"}
+                c1: 13 retold shell:/1 session/configChanged {"config":{"permissions":{"allow":["sh"]}}}
+                agent shell:/1: decide a Approved { option: None, edited_input: None }
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"turnId": "request_1", "toolCallId": "b", "invocationMessage": "Run ls", "toolInput": "ls", "options": [{"id": "y", "label": "Yes", "kind": "approve"}, {"id": "n", "label": "No", "kind": "deny"}]}
+                c1: 15 retold ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"confirmed":"setting","turnId":"request_1","toolCallId":"b","invocationMessage":"Run ls","toolInput":"ls","options":[{"id":"y","label":"Yes","kind":"approve"},{"id":"n","label":"No","kind":"deny"}]}
+                agent shell:/1: decide b Approved { option: None, edited_input: None }
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"turnId": "request_1", "toolCallId": "c", "invocationMessage": "Run ls", "toolInput": "ls", "options": [{"id": "y", "label": "Yes", "kind": "approve"}, {"id": "n", "label": "No", "kind": "deny"}]}
+                c1: 18 retold ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"options":[{"id":"y","label":"Yes","kind":"approve"},{"id":"agenthost.allow-session","label":"Allow in this session","kind":"approve"},{"id":"n","label":"No","kind":"deny"}],"turnId":"request_1","toolCallId":"c","invocationMessage":"Run ls","toolInput":"ls"}
+                c1: 19 retold shell:/1 session/chatUpdated {"changes":{"status":24},"chat":"ahp-chat://default/c2hlbGw6LzE"}
+                c1, c2: root/sessionSummaryChanged {"changes":{"status":24,"chats":[{"resource":"ahp-chat://default/c2hlbGw6LzE","title":"","origin":{"kind":"user"},"status":24}]},"session":"shell:/1"}
+                c1: 20 retold shell:/1 session/inputNeededSet {"request":{"kind":"toolConfirmation","id":"confirm:c@ahp-chat://default/c2hlbGw6LzE","chat":"ahp-chat://default/c2hlbGw6LzE","turnId":"request_1","toolCall":{"status":"pending-confirmation","toolCallId":"c","toolName":"sh","displayName":"Shell","invocationMessage":"Run ls","toolInput":"ls","options":[{"id":"y","label":"Yes","kind":"approve"},{"id":"agenthost.allow-session","label":"Allow in this session","kind":"approve"},{"id":"n","label":"No","kind":"deny"}]}}}
+                c1: 21 retold ahp-chat://default/c2hlbGw6LzE chat/toolCallConfirmed {"reasonMessage":"The session's permissions deny this tool","turnId":"request_1","toolCallId":"c","approved":false,"reason":"denied"}
+                c1: 22 retold shell:/1 session/chatUpdated {"changes":{"status":8},"chat":"ahp-chat://default/c2hlbGw6LzE"}
+                c1, c2: root/sessionSummaryChanged {"changes":{"status":8,"chats":[{"resource":"ahp-chat://default/c2hlbGw6LzE","title":"","origin":{"kind":"user"},"status":8}]},"session":"shell:/1"}
+                c1: 23 retold shell:/1 session/inputNeededRemoved {"id":"confirm:c@ahp-chat://default/c2hlbGw6LzE"}
+                agent shell:/1: decide c Denied { option: None, reason: Denied, suggestion: None }
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"turnId": "request_1", "toolCallId": "d", "invocationMessage": "Edit", "options": [{"id": "y", "label": "Yes", "kind": "approve"}]}
+                c1: 26 retold ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"confirmed":"setting","turnId":"request_1","toolCallId":"d","invocationMessage":"Edit","options":[{"id":"y","label":"Yes","kind":"approve"}]}
+                agent shell:/1: decide d Approved { option: None, edited_input: None }
+        "#]],
+    );
+}
