@@ -138,15 +138,16 @@ fn a_page_that_comes_back_is_told_how_the_list_changed() {
             - c2 createSession shell:/3 {"provider": "shell"}
             - c2 disposeSession shell:/2
             - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE end request_1
-            c3 connect
-            c3 reconnect {"clientId": "page", "lastSeenServerSeq": 5, "subscriptions": ["ahp-root://", "shell:/1", "ahp-chat://default/c2hlbGw6LzE"]}
+            - c3 connect me was c1
+            c3 reconnect {"clientId": "page", "lastSeenServerSeq": 6, "subscriptions": ["ahp-root://", "shell:/1", "ahp-chat://default/c2hlbGw6LzE"]}
             "#,
         ),
         expect![[r#"
-            c3 connect
-                nothing
-            c3 reconnect {"clientId": "page", "lastSeenServerSeq": 5, "subscriptions": ["ahp-root://", "shell:/1", "ahp-chat://default/c2hlbGw6LzE"]}
-                c3: snapshots of [root, shell:/1, ahp-chat://default/c2hlbGw6LzE]
+            c3 reconnect {"clientId": "page", "lastSeenServerSeq": 6, "subscriptions": ["ahp-root://", "shell:/1", "ahp-chat://default/c2hlbGw6LzE"]}
+                c3: replay (6, 11] of [root, shell:/1, ahp-chat://default/c2hlbGw6LzE], missing []
+                c3: root/sessionRemoved {"session":"shell:/2"}
+                c3: root/sessionSummaryChanged {"changes":{"title":"go","status":1,"activity":"","project":{"uri":"file:///proj","displayName":"proj"},"workingDirectories":["file:///proj"],"annotations":{"resource":"shell:/1/annotations","annotationCount":0,"entryCount":0},"modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"ahp-chat://default/c2hlbGw6LzE","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"ahp-chat://default/c2hlbGw6LzE"},"session":"shell:/1"}
+                c3: root/sessionAdded {"summary":{"provider":"shell","title":"","status":1,"annotations":{"resource":"shell:/3/annotations","annotationCount":0,"entryCount":0},"resource":"shell:/3","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00.000Z","chats":[{"resource":"ahp-chat://default/c2hlbGw6LzM","title":"","origin":{"kind":"user"},"status":1}],"defaultChat":"ahp-chat://default/c2hlbGw6LzM"}}
         "#]],
     );
 }
