@@ -52,12 +52,17 @@ impl Words {
     }
 
     /// Dispatches an action; gives the number it goes by.
-    pub(crate) async fn dispatch(&mut self, mut params: Value) -> u64 {
+    pub(crate) async fn dispatch(&mut self, params: Value) -> u64 {
         self.number += 1;
-        params["clientSeq"] = json!(self.number);
+        self.dispatch_as(params, self.number).await;
+        self.number
+    }
+
+    /// Dispatches an action under a number.
+    pub(crate) async fn dispatch_as(&mut self, mut params: Value, number: u64) {
+        params["clientSeq"] = json!(number);
         let message = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
         self.raw.say(&message.to_string()).await;
-        self.number
     }
 
     /// Waits for an action, and gives its envelope.

@@ -1,0 +1,169 @@
+//! What shipped clients do that AHP 1.0 does not say: in every older version.
+
+use agenthost_core::uris::default_chat;
+use agenthost_protocol::uri::Uri;
+use agenthost_server::Server;
+use serde_json::{Value, json};
+
+use crate::older::{Words, host};
+
+const VERSIONS: [&str; 11] = [
+    "0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.5.1", "0.5.2", "0.6.0", "0.7.0", "0.8.0",
+    "0.9.0",
+];
+
+/// A client of a version, with its way to put things.
+struct Old {
+    version: &'static str,
+    words: Words,
+}
+
+impl Old {
+    async fn join(server: &Server, version: &'static str) -> Self {
+        let mut words = Words::connect(server).await;
+        let client = format!("of {version}");
+        let hello = match version {
+            "0.1.0" => json!({"protocolVersion": 1, "clientId": client}),
+            _ => {
+                json!({"channel": "ahp-root://", "protocolVersions": [version], "clientId": client})
+            }
+        };
+        words.ask("initialize", hello).await.unwrap();
+        Old { version, words }
+    }
+
+    fn has_channels(&self) -> bool {
+        self.version != "0.1.0"
+    }
+
+    fn has_chats(&self) -> bool {
+        !["0.1.0", "0.2.0", "0.3.0"].contains(&self.version)
+    }
+
+    fn about(&self, channel: &str, old: &str, mut params: Value) -> Value {
+        let field = if self.has_channels() { "channel" } else { old };
+        params[field] = json!(channel);
+        params
+    }
+
+    /// The channel of a session's conversation.
+    fn conversation(&self, session: &str) -> String {
+        match self.has_chats() {
+            true => default_chat(&Uri::from(session)).to_string(),
+            false => session.to_owned(),
+        }
+    }
+
+    fn kind(&self, name: &str) -> String {
+        let prefix = if self.has_chats() { "chat" } else { "session" };
+        format!("{prefix}/{name}")
+    }
+
+    fn turn(&self, session: &str, text: &str) -> Value {
+        let mut message = json!({"text": text});
+        let field = match self.version {
+            "0.1.0" | "0.2.0" => "userMessage",
+            _ => {
+                message["origin"] = json!({"kind": "user"});
+                "message"
+            }
+        };
+        let mut action = json!({
+            "type": self.kind("turnStarted"), "turnId": "t1",
+            "startedAt": "2026-01-05T09:00:00Z", field: message,
+        });
+        let channel = self.conversation(session);
+        if self.has_channels() {
+            return json!({"channel": channel, "action": action});
+        }
+        action["session"] = json!(channel);
+        json!({"action": action})
+    }
+
+    async fn subscribe(&mut self, channel: &str) -> Value {
+        let params = self.about(channel, "resource", json!({}));
+        self.words.ask("subscribe", params).await.unwrap()
+    }
+}
+
+/// Sessions named after their agent, configuration that the agent does not
+/// have, and the first turn without waiting.
+#[tokio::test]
+async fn a_session_is_used_before_it_is_ready() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    for version in VERSIONS {
+        let mut old = Old::join(&server, version).await;
+        let session = format!("scripted:/of-{version}");
+        let config =
+            json!({"isolation": "folder", "autoApprove": "default", "mode": "interactive"});
+        let create = json!({"provider": "scripted", "config": config});
+        let create = old.about(&session, "session", create);
+        let created = old.words.ask("createSession", create).await;
+        assert_eq!(created, Ok(Value::Null), "{version}");
+        let channel = old.conversation(&session);
+        old.subscribe(&channel).await;
+        let turn = old.turn(&session, "say hello");
+        let number = old.words.dispatch(turn).await;
+        let started = old.words.until(&old.kind("turnStarted")).await;
+        assert_eq!(started.get("rejectionReason"), None, "{version}: {started}");
+        assert_eq!(started["origin"]["clientSeq"], number, "{version}");
+        old.words.until(&old.kind("turnComplete")).await;
+    }
+    server.stop().await.unwrap();
+}
+
+/// Settings that the host does not have, all under the number 0.
+#[tokio::test]
+async fn settings_that_the_host_does_not_have_refuse_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    for version in VERSIONS {
+        let mut old = Old::join(&server, version).await;
+        let root = if version == "0.1.0" {
+            "agenthost:/root"
+        } else {
+            "ahp-root://"
+        };
+        old.subscribe(root).await;
+        for config in [
+            json!({"http.proxy": ""}),
+            json!({"clientToolTimeout": 60, "x": 1}),
+        ] {
+            let action = json!({"type": "root/configChanged", "config": config});
+            let params = match version {
+                "0.1.0" => json!({"action": action}),
+                _ => json!({"channel": root, "action": action}),
+            };
+            old.words.dispatch_as(params, 0).await;
+            let heard = old.words.until("root/configChanged").await;
+            assert_eq!(heard.get("rejectionReason"), None, "{version}: {heard}");
+            assert_eq!(heard["origin"]["clientSeq"], 0, "{version}");
+            assert_eq!(heard["action"]["config"].get("x"), None, "{version}");
+        }
+    }
+    server.stop().await.unwrap();
+}
+
+/// URIs that were parsed and printed again, with other characters escaped.
+#[tokio::test]
+async fn channels_are_found_however_they_are_escaped() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let hello = json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": "n"});
+    let mut new = Words::connect(&server).await;
+    new.ask("initialize", hello).await.unwrap();
+    let session = "ahp-session:/a(b)%2Dc";
+    let create = json!({"channel": session, "provider": "scripted"});
+    new.ask("createSession", create).await.unwrap();
+    let printed = "ahp-session:/a%28b%29-c";
+    for version in VERSIONS {
+        let mut old = Old::join(&server, version).await;
+        let found = old.subscribe(printed).await;
+        assert!(found["snapshot"].is_object(), "{version}: {found}");
+    }
+    // In 1.0 a URI is what its client wrote (SUB-10).
+    let refused = new.ask("subscribe", json!({"channel": printed})).await;
+    assert_eq!(refused.unwrap_err()["code"], -32001);
+    server.stop().await.unwrap();
+}

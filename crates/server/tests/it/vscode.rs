@@ -1,0 +1,158 @@
+//! VS Code as a client: it knows a session's agent by the scheme of its URI.
+
+use agenthost_core::uris::default_chat;
+use agenthost_protocol::uri::Uri;
+use agenthost_server::Server;
+use serde_json::{Value, json};
+
+use crate::older::{Words, host};
+
+/// What the other client calls the session.
+const SESSION: &str = "ahp-session:/s1";
+
+/// What VS Code is told that it is called.
+const SHOWN: &str = "scripted:/s1";
+
+fn chat_of(session: &str) -> String {
+    default_chat(&Uri::from(session)).to_string()
+}
+
+async fn join(server: &Server, hello: Value) -> Words {
+    let mut words = Words::connect(server).await;
+    let mut greeting = json!({"channel": "ahp-root://", "initialSubscriptions": ["ahp-root://"]});
+    let fields = greeting.as_object_mut().unwrap();
+    fields.extend(hello.as_object().unwrap().clone());
+    let welcome = words.ask("initialize", greeting).await.unwrap();
+    assert!(welcome["snapshots"].is_array());
+    words
+}
+
+async fn other(server: &Server) -> Words {
+    let hello = json!({"protocolVersions": ["1.0.0"], "clientId": "other"});
+    let mut other = join(server, hello).await;
+    let create = json!({"channel": SESSION, "provider": "scripted"});
+    other.ask("createSession", create).await.unwrap();
+    let chat = json!({"channel": chat_of(SESSION)});
+    other.ask("subscribe", chat).await.unwrap();
+    other
+}
+
+fn turn(session: &str, id: &str, text: &str) -> Value {
+    json!({"channel": chat_of(session), "action": {
+        "type": "chat/turnStarted", "turnId": id, "startedAt": "2026-01-05T09:00:00Z",
+        "message": {"text": text, "origin": {"kind": "user"}},
+    }})
+}
+
+/// Findings 4 and 5: a session of another client is listed, opened, used from
+/// both sides, and found again by `reconnect` without a `channel`.
+async fn uses_a_session_of_another_client(version: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let mut other = other(&server).await;
+    let hello = json!({
+        "protocolVersions": [version], "clientId": "page",
+        "clientInfo": {"name": "vscode-editor-window", "title": "VS Code"},
+    });
+    let mut page = join(&server, hello).await;
+    let listed = page
+        .ask("listSessions", json!({"channel": "ahp-root://"}))
+        .await;
+    let listed = listed.unwrap();
+    assert_eq!(listed["items"][0]["resource"], SHOWN);
+
+    let opened = page.ask("subscribe", json!({"channel": SHOWN})).await;
+    let opened = opened.unwrap();
+    let snapshot = &opened["snapshot"];
+    assert_eq!(snapshot["resource"], SHOWN);
+    assert_eq!(snapshot["state"]["defaultChat"], chat_of(SHOWN));
+    assert_eq!(snapshot["state"]["chats"][0]["resource"], chat_of(SHOWN));
+    let chat = json!({"channel": chat_of(SHOWN)});
+    page.ask("subscribe", chat).await.unwrap();
+
+    let number = page.dispatch(turn(SHOWN, "t1", "say hello")).await;
+    let echo = page.until("chat/turnStarted").await;
+    assert_eq!(echo["channel"], chat_of(SHOWN));
+    assert_eq!(echo["origin"]["clientSeq"], number);
+    let words = page.until("chat/delta").await;
+    assert_eq!(words["channel"], chat_of(SHOWN));
+    let seen = page.until("chat/turnComplete").await["serverSeq"].clone();
+    let heard = other.until("chat/turnComplete").await;
+    assert_eq!(heard["channel"], chat_of(SESSION));
+
+    drop(page);
+    other.dispatch(turn(SESSION, "t2", "say again")).await;
+    other.until("chat/turnComplete").await;
+    let mut page = Words::connect(&server).await;
+    let back = json!({
+        "clientId": "page", "lastSeenServerSeq": seen,
+        "subscriptions": ["ahp-root://", SHOWN, chat_of(SHOWN)],
+    });
+    let back = page.ask("reconnect", back).await.unwrap();
+    assert_eq!(back["missing"], json!([]), "{back}");
+    let actions = back["actions"].as_array().unwrap();
+    let mut channels = actions.iter().map(|action| &action["channel"]);
+    let ours = [json!("ahp-root://"), json!(SHOWN), json!(chat_of(SHOWN))];
+    assert!(channels.all(|channel| ours.contains(channel)), "{back}");
+    assert!(!actions.is_empty());
+    // The list is not replayed, so it is told (finding 10).
+    page.ask("ping", json!({"channel": "ahp-root://"}))
+        .await
+        .unwrap();
+    let told = |message: &Value| message["method"] == "root/sessionSummaryChanged";
+    let told = page.heard.iter().find(|message| told(message)).unwrap();
+    assert_eq!(told["params"]["session"], SHOWN);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_window_uses_sessions_of_other_clients() {
+    uses_a_session_of_another_client("0.9.0").await;
+}
+
+#[tokio::test]
+async fn a_window_of_tomorrow_uses_sessions_of_other_clients() {
+    uses_a_session_of_another_client("1.1.0").await;
+}
+
+/// A session whose name is that of another for VS Code gets one of its own.
+#[tokio::test]
+async fn names_of_sessions_do_not_collide() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let mut other = other(&server).await;
+    for session in [SHOWN, "editor:/1(2)"] {
+        let create = json!({"channel": session, "provider": "scripted"});
+        other.ask("createSession", create).await.unwrap();
+    }
+    let hello = json!({
+        "protocolVersions": ["0.9.0"], "clientId": "page",
+        "clientInfo": {"name": "vscode-agents-window"},
+    });
+    let mut page = join(&server, hello).await;
+    let listed = page
+        .ask("listSessions", json!({"channel": "ahp-root://"}))
+        .await;
+    let listed = listed.unwrap();
+    let names = listed["items"].as_array().unwrap().iter();
+    let names: std::collections::BTreeSet<_> = names
+        .map(|item| item["resource"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(names.len(), 3, "{names:?}");
+    for name in names {
+        assert!(name.starts_with("scripted:/"), "{name}");
+        let opened = page
+            .ask("subscribe", json!({"channel": name}))
+            .await
+            .unwrap();
+        assert_eq!(opened["snapshot"]["resource"], name);
+        let chat = opened["snapshot"]["state"]["defaultChat"].clone();
+        assert_eq!(chat, chat_of(&name));
+        let opened = page
+            .ask("subscribe", json!({"channel": chat}))
+            .await
+            .unwrap();
+        assert_eq!(opened["snapshot"]["resource"], chat);
+    }
+    server.stop().await.unwrap();
+}
