@@ -60,8 +60,9 @@ fn a_package_of_claude_code() {
               ! `hooks/hooks.json`: hooks of `PreToolUse` do not see what an agent does with its own tools without asking for permission
               agent releaser x:/p/agents/releaser.md tools=["Read","Bash"] model="opus" description="Use it when: a release is due"
               skill release-notes x:/p/skills/notes/SKILL.md disableModelInvocation=true description="Writes notes from commits"
-              prompt changelog x:/p/commands/changelog.md description="Write the changelog"
-              prompt git:tag x:/p/commands/git/tag.md
+              skill changelog x:/p/commands/changelog.md description="Write the changelog"
+              skill git:tag x:/p/commands/git/tag.md description="Tag $ARGUMENTS."
+              skill publish x:/p/commands/publish.md disableModelInvocation=true description="Publish the release"
               hook UserPromptSubmit x:/p/hooks/hooks.json at="2:4-4:5"
               hook PreToolUse x:/p/hooks/hooks.json at="5:4-7:5"
               mcpServer tracker x:/p/.mcp.json at="2:4-2:102"
@@ -284,7 +285,13 @@ fn folders_of_one_kind() {
         ("README.md", "How to add one."),
     ];
     let mut text = String::new();
-    for kind in [Kind::Agent, Kind::Skill, Kind::Prompt, Kind::Rule] {
+    for kind in [
+        Kind::Agent,
+        Kind::Skill,
+        Kind::Command,
+        Kind::Prompt,
+        Kind::Rule,
+    ] {
         let parsed = of(Layout::Folder(kind), files);
         text.push_str(&render::parsed(&parsed));
     }
@@ -293,6 +300,9 @@ fn folders_of_one_kind() {
           ! `b/nested/SKILL.md`: the name `SKILL` is taken by `b/SKILL.md`
           agent a x:/p/a.md description="about a"
           agent SKILL x:/p/b/SKILL.md
+        - -: loaded
+          skill b x:/p/b/SKILL.md description="B."
+          skill a x:/p/a.md description="about a"
         - -: loaded
           skill b x:/p/b/SKILL.md description="B."
           skill a x:/p/a.md description="about a"
@@ -306,6 +316,55 @@ fn folders_of_one_kind() {
           rule b/nested/SKILL x:/p/b/nested/SKILL.md alwaysApply=true
     "#]]
     .assert_eq(&text);
+}
+
+/// Skills of a plugin have one namespace, whichever format they are in (CUS-15):
+/// what is in `skills/` comes first.
+#[test]
+fn a_command_with_the_name_of_a_skill_is_left_out_and_told() {
+    let parsed = of(
+        Layout::Plugin,
+        &[
+            ("skills/fix/SKILL.md", "Fix as a skill."),
+            ("commands/fix.md", "Fix as a command."),
+            ("commands/new/SKILL.md", "Saved by a client."),
+            ("commands/new/more.md", "Belongs to it."),
+            ("commands/SKILL.md", "A command of that name."),
+            ("prompts/fix.prompt.md", "Fix as a prompt."),
+        ],
+    );
+    expect![[r#"
+        - -: degraded
+          ! `commands/fix.md`: the name `fix` is taken by `skills/fix/SKILL.md`
+          skill fix x:/p/skills/fix/SKILL.md description="Fix as a skill."
+          skill new x:/p/commands/new/SKILL.md description="Saved by a client."
+          skill SKILL x:/p/commands/SKILL.md description="A command of that name."
+          prompt fix x:/p/prompts/fix.prompt.md
+    "#]]
+    .assert_eq(&render::parsed(&parsed));
+}
+
+/// CUS-18: flags of the front matter of a command.
+#[test]
+fn a_command_can_be_for_users_alone_or_for_the_model_alone() {
+    let parsed = of(
+        Layout::Plugin,
+        &[
+            (
+                "commands/deploy.md",
+                "---\ndisable-model-invocation: true\n---\nDeploy $ARGUMENTS.",
+            ),
+            (
+                "commands/lint.md",
+                "---\ndescription: Lints\nuser-invocable: false\n---\nLint.",
+            ),
+        ],
+    );
+    expect![[r#"
+        - -: loaded
+          skill deploy x:/p/commands/deploy.md disableModelInvocation=true description="Deploy $ARGUMENTS."
+          skill lint x:/p/commands/lint.md disableUserInvocation=true description="Lints"
+    "#]].assert_eq(&render::parsed(&parsed));
 }
 
 #[test]
