@@ -24,6 +24,7 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::Uri;
 
 pub(crate) use code_digest::VERSION as CODE_VERSION;
+pub(crate) use components::means_all;
 pub use hooks::{Hook, HookEvent};
 pub use servers::{Declared, DeclaredWay};
 

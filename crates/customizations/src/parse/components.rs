@@ -6,7 +6,7 @@ use agenthost_protocol::session::{
 };
 
 use super::markdown::{Markdown, read};
-use super::{Detail, Finding, Item, Kind, LONGEST_NAME, Place, cut, hooks, servers};
+use super::{Detail, Finding, Item, Kind, LONGEST_NAME, Layout, Place, cut, hooks, servers};
 
 /// All of one kind in a folder.
 pub(super) fn folder(found: &mut Finding<'_>, kind: Kind, folder: &str) {
@@ -140,6 +140,7 @@ pub(super) fn skill(found: &mut Finding<'_>, path: &str, name: Option<String>) {
         let mut parts = path.rsplit('/').skip(1);
         let whole = found.frame.uri.as_str().trim_end_matches('/');
         let whole = whole.rsplit('/').next().unwrap_or("skill");
+        let whole = found.parsed.name.as_deref().unwrap_or(whole);
         parts.next().unwrap_or(whole).to_owned()
     });
     markdown(found, Kind::Skill, path, &name);
@@ -212,14 +213,13 @@ fn item(found: &Finding<'_>, kind: Kind, path: &str, name: &str, file: Markdown)
             Detail::Prompt(body),
         ),
         Kind::Rule | Kind::Hook | Kind::Server => {
-            let everywhere = file
-                .globs
-                .as_ref()
-                .is_some_and(|globs| globs.iter().any(|glob| glob == "**" || glob == "**/*"));
+            let globs = file.globs.as_deref().unwrap_or_default();
+            let everywhere = globs.iter().any(|glob| means_all(glob));
             // A plain rule counts everywhere; formats that have a switch for
-            // it mean what the switch says.
+            // it mean what the switch says. Open Plugins is such a format.
             let plain = !path.ends_with(".mdc") && !path.ends_with(".instructions.md");
-            let by_default = (plain && file.globs.is_none()) || everywhere;
+            let in_plugin = found.frame.layout == Layout::Plugin;
+            let by_default = (plain && !in_plugin && file.globs.is_none()) || everywhere;
             // Who wrote it may have meant some files alone.
             let always = match file.unclear {
                 true => Some(false),
@@ -228,7 +228,11 @@ fn item(found: &Finding<'_>, kind: Kind, path: &str, name: &str, file: Markdown)
             (
                 ChildCustomization::Rule(RuleCustomization {
                     leaf,
-                    description: file.description,
+                    description: match plain && in_plugin {
+                        // Agents decide by it whether to apply the rule.
+                        true => file.description.or(file.first_line),
+                        false => file.description,
+                    },
                     always_apply: file.always.or(always),
                     globs: file.globs,
                 }),
@@ -242,6 +246,11 @@ fn item(found: &Finding<'_>, kind: Kind, path: &str, name: &str, file: Markdown)
         path: path.to_owned(),
         detail,
     }
+}
+
+/// Whether a glob means all files.
+pub(crate) fn means_all(glob: &str) -> bool {
+    glob == "**" || glob == "**/*"
 }
 
 /// A path as seen from a folder.

@@ -92,16 +92,16 @@ fn a_package_of_cursor() {
     check(
         "cursor",
         expect![[r#"
-        house-style -: degraded
-          ! `.cursor-plugin/plugin.json`: hooks of `afterFileEdit` are not run: the host does not see when it happens
-          rule always x:/p/style/always.mdc alwaysApply=true
-          rule typescript x:/p/style/typescript.mdc globs=["*.ts","**/*.{tsx,mts}"] alwaysApply=false description="How we write TypeScript"
-          rule plain x:/p/rules/plain.md alwaysApply=true
-          rule react x:/p/rules/react.instructions.md globs=["src/**/*.tsx"]
-          hook beforeSubmitPrompt x:/p/.cursor-plugin/plugin.json at="3:13-3:64"
-          hook afterFileEdit x:/p/.cursor-plugin/plugin.json at="3:66-3:112"
-          mcpServer inline x:/p/.cursor-plugin/plugin.json at="4:18-4:50"
-    "#]],
+            house-style -: degraded
+              ! `.cursor-plugin/plugin.json`: hooks of `afterFileEdit` are not run: the host does not see when it happens
+              rule always x:/p/style/always.mdc alwaysApply=true
+              rule typescript x:/p/style/typescript.mdc globs=["*.ts","**/*.{tsx,mts}"] alwaysApply=false description="How we write TypeScript"
+              rule plain x:/p/rules/plain.md description="Name things plainly."
+              rule react x:/p/rules/react.instructions.md globs=["src/**/*.tsx"]
+              hook beforeSubmitPrompt x:/p/.cursor-plugin/plugin.json at="3:13-3:64"
+              hook afterFileEdit x:/p/.cursor-plugin/plugin.json at="3:66-3:112"
+              mcpServer inline x:/p/.cursor-plugin/plugin.json at="4:18-4:50"
+        "#]],
     );
 }
 
@@ -195,6 +195,71 @@ fn a_rule_of_which_nobody_knows_when_it_counts_does_not_count_always() {
     "#]].assert_eq(&render::parsed(&parsed));
 }
 
+/// Open Plugins: without `alwaysApply` the agent decides whether a rule applies,
+/// and needs something to decide by.
+#[test]
+fn a_rule_of_a_plugin_counts_always_only_if_it_says_so() {
+    let parsed = of(
+        Layout::Plugin,
+        &[
+            ("rules/always.md", "---\nalwaysApply: true\n---\nText."),
+            (
+                "rules/all.instructions.md",
+                "---\napplyTo: '**'\n---\nText.",
+            ),
+            ("rules/plain.md", "# Style\n\nUse tabs."),
+            ("rules/silent.mdc", "Only by hand."),
+        ],
+    );
+    expect![[r#"
+        - -: loaded
+          rule all x:/p/rules/all.instructions.md globs=["**"] alwaysApply=true
+          rule always x:/p/rules/always.md alwaysApply=true description="Text."
+          rule plain x:/p/rules/plain.md description="Use tabs."
+          rule silent x:/p/rules/silent.mdc
+    "#]]
+    .assert_eq(&render::parsed(&parsed));
+}
+
+#[test]
+fn events_of_hooks_are_written_in_two_ways() {
+    for (written, told) in [
+        ("PostToolUse", false),
+        ("postToolUse", false),
+        ("UserPromptSubmit", false),
+        ("userPromptSubmit", false),
+        ("AfterFileEdit", true),
+        ("afterFileEdit", true),
+        ("preCompact", true),
+    ] {
+        let hooks = format!(r#"{{"hooks": {{"{written}": [{{"command": "true"}}]}}}}"#);
+        let parsed = of(Layout::Plugin, &[("hooks/hooks.json", &hooks)]);
+        assert_eq!(parsed.items.len(), 1, "{written}");
+        let problem = parsed.problems.first().map_or("", String::as_str);
+        let never_run = problem.ends_with("are not run: the host does not see when it happens");
+        assert_eq!(never_run, told, "{written}: {problem}");
+    }
+}
+
+#[test]
+fn a_plugin_that_is_one_skill_goes_by_its_name() {
+    let manifest = r#"{"name": "notes"}"#;
+    let parsed = of(
+        Layout::Plugin,
+        &[
+            ("plugin.json", manifest),
+            ("SKILL.md", "Write notes."),
+            ("commands/tag.md", "Tag."),
+        ],
+    );
+    expect![[r#"
+        notes -: loaded
+          skill tag x:/p/commands/tag.md description="Tag."
+          skill notes x:/p/SKILL.md description="Write notes."
+    "#]]
+    .assert_eq(&render::parsed(&parsed));
+}
+
 #[test]
 fn a_hook_that_is_meant_for_some_is_not_run_for_all() {
     let hooks = r#"{"hooks": {"Stop": [
@@ -260,7 +325,8 @@ fn a_server_has_an_address_of_the_web() {
         "hidden": {"url": "FILE://${HOST}/x"},
         "later": {"url": "${ADDRESS}/mcp"},
         "part": {"url": "https://${HOST}/mcp"},
-        "good": {"type": "http", "url": "https://a.b/mcp"}
+        "old": {"type": "http", "transport": "sse", "url": "https://a.b/sse"},
+        "good": {"type": "http", "transport": "http", "url": "https://a.b/mcp"}
     }}"#;
     let parsed = of(Layout::Files(Kind::Server), &[(".mcp.json", servers)]);
     expect![[r#"
@@ -270,9 +336,10 @@ fn a_server_has_an_address_of_the_web() {
           ! `.mcp.json`: the server `hostless` has an address that is not one of the web: it has to be `https://…` or `http://…`
           ! `.mcp.json`: the server `words` has an address that is not one of the web: it has to be `https://…` or `http://…`
           ! `.mcp.json`: the server `hidden` has an address that is not one of the web: it has to be `https://…` or `http://…`
+          ! `.mcp.json`: the server `old` speaks SSE alone, which is not supported: give the address of its streamable HTTP
           mcpServer later x:/p/.mcp.json at="6:8-6:42"
           mcpServer part x:/p/.mcp.json at="7:8-7:46"
-          mcpServer good x:/p/.mcp.json at="8:8-8:58"
+          mcpServer good x:/p/.mcp.json at="9:8-9:79"
     "#]].assert_eq(&render::parsed(&parsed));
 }
 

@@ -153,6 +153,25 @@ async fn files_of_a_message_choose_rules_and_a_custom_agent_says_who_to_be() {
 }
 
 #[tokio::test]
+async fn globs_narrow_a_rule_that_counts_always() {
+    let folder = workspace();
+    let work = folder.path().join("work");
+    let rule = |globs: &str, text: &str| {
+        format!("---\ndescription: d\nalwaysApply: true\nglobs: {globs}\n---\n{text}")
+    };
+    write(&work, ".cursor/rules/ts.mdc", &rule("*.ts", "No any."));
+    write(&work, ".cursor/rules/all.mdc", &rule("**", "Be kind."));
+    let mut host = Host::follow(folder, Settings::default()).await;
+    for (text, counts) in [("hello", false), ("fix src/a.ts", true)] {
+        let prepared = host.prepare(turn(1, text)).await.unwrap();
+        let told = prepared.instructions.unwrap();
+        assert!(told.contains("Be kind."), "{text}");
+        assert_eq!(told.contains("No any."), counts, "{text}");
+        assert_eq!(told.contains("- ts: d"), !counts, "{text}");
+    }
+}
+
+#[tokio::test]
 async fn files_that_a_message_names_choose_rules_too() {
     let mut host = example(Settings::default()).await;
     for (text, counts) in [
