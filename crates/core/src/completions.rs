@@ -11,13 +11,16 @@ use agenthost_protocol::chat::{
 };
 use agenthost_protocol::common::{ContentRef, Meta};
 use agenthost_protocol::rpc::RequestId;
+use agenthost_protocol::session::{ChildCustomization, Customization};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
 use crate::agent::SlashCommand;
+use crate::customizations::all_of;
 use crate::effect::{Answer, Effect, Effects};
 use crate::host::Host;
 use crate::input::ConnectionId;
+use crate::quirks::ClientQuirks;
 use crate::refusal::{Failure, Refusal};
 
 /// Begins the name of a file.
@@ -32,6 +35,11 @@ pub const ITEMS: usize = 50;
 /// Marks an attachment as the host's own; it comes back with the message
 /// (CMP-5).
 const MARK: &str = "agenthost.command";
+
+/// The name and the description of a command, in `_meta` as VS Code looks for
+/// them. It drops items without a name there.
+const EDITOR_COMMAND: &str = "command";
+const EDITOR_DESCRIPTION: &str = "description";
 
 /// A search for files whose names fit what was typed.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,7 +111,9 @@ impl Host {
         if typed.trigger == COMMAND {
             // After a restart it has not said yet what it can do.
             self.open_agent(&session, out);
-            return Ok(Some(answer(self.commands_like(&session, &typed))));
+            let quirks = self.quirks(connection);
+            let commands = self.commands_like(&session, &typed, quirks);
+            return Ok(Some(answer(commands)));
         }
         let own = chat.summary.working_directories.clone();
         let directories = own.or_else(|| {
@@ -135,13 +145,21 @@ impl Host {
         out.answer(search.connection, &search.id, answer(items.collect()));
     }
 
-    fn commands_like(&self, session: &Uri, typed: &Typed<'_>) -> Vec<CompletionItem> {
+    fn commands_like(
+        &self,
+        session: &Uri,
+        typed: &Typed<'_>,
+        quirks: ClientQuirks,
+    ) -> Vec<CompletionItem> {
         let own = self.slash_commands.get(session).into_iter().flatten();
         let known = self.customizing.get(session);
         let added = known.into_iter().flat_map(|known| &known.commands);
         // What the agent understands by itself, it is told as it is.
         let is_own = |name: &str| own.clone().any(|command| command.name == name);
         let added = added.filter(|command| !is_own(&command.name));
+        let completed =
+            |name: &str| quirks.completes_customizations && self.is_in_state(session, name);
+        let added = added.filter(|command| !completed(&command.name));
         let commands = own.clone().chain(added);
         let query = typed.query.to_lowercase();
         let mut fitting: Vec<_> = commands
@@ -153,6 +171,27 @@ impl Host {
         fitting
             .map(|(_, command)| command_item(command, &typed.range))
             .collect()
+    }
+
+    /// Returns `true` for a skill or prompt of a watched directory or of a
+    /// client's plugin. Clients can complete those from the state of the session.
+    fn is_in_state(&self, session: &Uri, name: &str) -> bool {
+        let containers = self.session(session).into_iter().flat_map(all_of);
+        let containers = containers.filter(|one| match one {
+            Customization::Directory(directory) => directory.enabled,
+            Customization::Plugin(plugin) => plugin.container.client_id.is_some() && one.is_on(),
+            Customization::McpServer(_) | Customization::Unknown(_) => false,
+        });
+        let mut children = containers.flat_map(|one| one.children().unwrap_or_default());
+        children.any(|child| match child {
+            ChildCustomization::Skill(skill) => skill.leaf.base.name == name,
+            ChildCustomization::Prompt(prompt) => prompt.leaf.base.name == name,
+            ChildCustomization::Agent(_)
+            | ChildCustomization::Rule(_)
+            | ChildCustomization::Hook(_)
+            | ChildCustomization::McpServer(_)
+            | ChildCustomization::Unknown(_) => false,
+        })
     }
 }
 
@@ -242,7 +281,10 @@ fn answer(items: Vec<CompletionItem>) -> Answer {
 
 fn command_item(command: &SlashCommand, range: &Range<u64>) -> CompletionItem {
     let mut mark = Meta::default();
+    let description = Json::from(command.description.clone());
     mark.insert(MARK.to_owned(), Json::from(command.name.clone()));
+    mark.insert(EDITOR_COMMAND.to_owned(), Json::from(command.name.clone()));
+    mark.insert(EDITOR_DESCRIPTION.to_owned(), description);
     let text = format!("{COMMAND}{}", command.name);
     let label = match command.description.as_str() {
         "" => text.clone(),
@@ -300,6 +342,27 @@ mod tests {
     fn typed_in(text: &str, offset: u64) -> Option<(char, String, Range<u64>)> {
         let typed = read(text, offset).ok()??;
         Some((typed.trigger, typed.query.to_owned(), typed.range))
+    }
+
+    /// VS Code takes `_meta.command` for the name, and `_meta.description` for what
+    /// it shows beside it. It sends `_meta` back as it is.
+    #[test]
+    fn a_command_has_its_name_where_vs_code_looks_for_it() {
+        let command = SlashCommand {
+            name: "fix".to_owned(),
+            description: "Fixes it".to_owned(),
+        };
+        let item = serde_json::to_value(command_item(&command, &(0..1))).unwrap();
+        let expected = serde_json::json!({
+            "insertText": "/fix", "rangeStart": 0, "rangeEnd": 1,
+            "attachment": {
+                "type": "simple", "label": "/fix: Fixes it", "displayKind": "command",
+                "_meta": {
+                    "agenthost.command": "fix", "command": "fix", "description": "Fixes it",
+                },
+            },
+        });
+        assert_eq!(item, expected);
     }
 
     #[test]

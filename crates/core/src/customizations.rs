@@ -7,6 +7,7 @@ mod agents;
 mod brought;
 mod decisions;
 mod kept;
+mod readable;
 mod remembered;
 mod touched;
 mod turns;

@@ -122,7 +122,7 @@ impl Host {
     }
 
     /// All that was granted: the directories of sessions, those that the host
-    /// was started with, and those that a person added.
+    /// was started with, those that a person added, and files of customizations.
     fn granted(&self) -> impl Iterator<Item = Root> {
         let sessions = self.sessions.values();
         let directories =
@@ -132,6 +132,7 @@ impl Host {
             access: Access::Write,
         });
         let configured = self.config.roots.iter().cloned();
-        directories.chain(configured).chain(self.granted_folders())
+        let directories = directories.chain(configured).chain(self.granted_folders());
+        directories.chain(self.readable_customizations())
     }
 }

@@ -37,11 +37,15 @@ fn digest(parts: &[&str]) -> [u8; 32] {
     all.finalize().into()
 }
 
-/// The address of a file inside of a folder.
+/// The address of a file inside of a folder. A query and a fragment of the
+/// folder stay at the end: virtual file systems of clients route by them.
 pub(crate) fn uri_inside(folder: &Uri, path: &str) -> Uri {
-    let folder = folder.as_str().trim_end_matches('/');
+    let text = folder.as_str();
+    let end = text.find(['?', '#']).unwrap_or(text.len());
+    let (folder, rest) = text.split_at(end);
+    let folder = folder.trim_end_matches('/');
     let path = utf8_percent_encode(path, ESCAPED);
-    Uri::from(format!("{folder}/{path}"))
+    Uri::from(format!("{folder}/{path}{rest}"))
 }
 
 #[cfg(test)]
@@ -53,6 +57,28 @@ mod tests {
         let id = id_of("skill", &["file:///x", "a/SKILL.md"]);
         assert_eq!(id.as_str(), "skill-217e48f8054450bd");
         assert_ne!(id, id_of("skill", &["file:///xa", "/SKILL.md"]));
+    }
+
+    /// The forms of addresses that VS Code publishes plugins at.
+    #[test]
+    fn what_is_inside_of_addresses_of_clients() {
+        for (folder, inside) in [
+            (
+                "vscode-synced-customization:/agent-host-shell-1234",
+                "vscode-synced-customization:/agent-host-shell-1234/rules/a%20b.md",
+            ),
+            (
+                "vscode-remote://ssh-remote%2Bbox/home/me/p",
+                "vscode-remote://ssh-remote%2Bbox/home/me/p/rules/a%20b.md",
+            ),
+            (
+                "vscode-vfs://github/o/r/p?ref=main#x",
+                "vscode-vfs://github/o/r/p/rules/a%20b.md?ref=main#x",
+            ),
+        ] {
+            let found = uri_inside(&Uri::from(folder), "rules/a b.md");
+            assert_eq!(found, Uri::from(inside));
+        }
     }
 
     #[test]

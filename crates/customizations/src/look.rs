@@ -165,7 +165,11 @@ fn code(
             })
             .collect(),
         Detail::Server(declared) => vec![server(declared, names)],
-        Detail::Agent(_) | Detail::Skill(_) | Detail::Prompt(_) | Detail::Rule(_) => Vec::new(),
+        Detail::Agent(_)
+        | Detail::Skill(_)
+        | Detail::Command(_)
+        | Detail::Prompt(_)
+        | Detail::Rule(_) => Vec::new(),
     });
     Some(Code {
         key,

@@ -24,6 +24,7 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::Uri;
 
 pub(crate) use code_digest::VERSION as CODE_VERSION;
+pub(crate) use components::means_all;
 pub use hooks::{Hook, HookEvent};
 pub use servers::{Declared, DeclaredWay};
 
@@ -59,6 +60,8 @@ pub enum Kind {
     Agent,
     /// A skill.
     Skill,
+    /// A skill in the flat format of `commands/`: one file, called by its path.
+    Command,
     /// A prompt.
     Prompt,
     /// A rule.
@@ -75,6 +78,7 @@ impl Kind {
         match self {
             Kind::Agent => "agent",
             Kind::Skill => "skill",
+            Kind::Command => "command",
             Kind::Prompt => "prompt",
             Kind::Rule => "rule",
             Kind::Hook => "hook",
@@ -86,7 +90,7 @@ impl Kind {
     pub fn customization_type(self) -> CustomizationType {
         match self {
             Kind::Agent => CustomizationType::Agent,
-            Kind::Skill => CustomizationType::Skill,
+            Kind::Skill | Kind::Command => CustomizationType::Skill,
             Kind::Prompt => CustomizationType::Prompt,
             Kind::Rule => CustomizationType::Rule,
             Kind::Hook => CustomizationType::Hook,
@@ -143,6 +147,8 @@ pub enum Detail {
     Agent(Arc<str>),
     /// A skill's text.
     Skill(Arc<str>),
+    /// The text of a skill that is a command.
+    Command(Arc<str>),
     /// A prompt's text.
     Prompt(Arc<str>),
     /// A rule's text.
@@ -159,6 +165,7 @@ impl std::fmt::Debug for Detail {
         f.write_str(match self {
             Detail::Agent(_) => "Agent(…)",
             Detail::Skill(_) => "Skill(…)",
+            Detail::Command(_) => "Command(…)",
             Detail::Prompt(_) => "Prompt(…)",
             Detail::Rule(_) => "Rule(…)",
             Detail::Hooks(_) => "Hooks(…)",
@@ -280,7 +287,14 @@ impl Finding<'_> {
 
     /// Whether a name is free; if it is, it is taken.
     fn claims(&mut self, kind: Kind, name: &str, path: &str) -> bool {
-        let key = (kind, name.to_owned());
+        let namespace = match kind {
+            // Both are skills to clients, which tell children apart by type and name.
+            Kind::Command => Kind::Skill,
+            Kind::Agent | Kind::Skill | Kind::Prompt | Kind::Rule | Kind::Hook | Kind::Server => {
+                kind
+            }
+        };
+        let key = (namespace, name.to_owned());
         match self.names.get(&key) {
             Some(owner) if owner == path => false,
             Some(owner) => {

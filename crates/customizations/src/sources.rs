@@ -268,6 +268,18 @@ impl Definition {
         }
     }
 
+    /// The name that clients see: that of its manifest, or the one that its
+    /// client gave it.
+    pub(crate) fn shown_name(&self, parsed: Option<&Parsed>) -> String {
+        let own_name = match self.origin {
+            Origin::Client(..) => None,
+            Origin::Configured | Origin::User | Origin::Workspace => {
+                parsed.and_then(|parsed| parsed.name.clone())
+            }
+        };
+        own_name.unwrap_or_else(|| self.name.clone())
+    }
+
     /// What clients get to see. What is not read yet has no children (CUS-4).
     pub(crate) fn customization(
         &self,
@@ -278,15 +290,12 @@ impl Definition {
             Origin::Client(client, plugin) => Some((client, plugin)),
             Origin::Configured | Origin::User | Origin::Workspace => None,
         };
-        let own_name = parsed
-            .and_then(|parsed| parsed.name.clone())
-            .filter(|_| brought.is_none());
         let published = brought.map(|(_, plugin)| &plugin.container.base);
         let mut container = ContainerBase {
             base: CustomizationBase {
                 id: self.id.clone(),
                 uri: self.address.as_ref().unwrap_or(&self.frame.uri).clone(),
-                name: own_name.unwrap_or_else(|| self.name.clone()),
+                name: self.shown_name(parsed),
                 icons: published.and_then(|base| base.icons.clone()),
                 range: None,
                 meta: published.and_then(|base| base.meta.clone()),

@@ -52,6 +52,11 @@ pub(crate) struct Effective<'a> {
 }
 
 impl Effective<'_> {
+    /// The name of the container as clients see it.
+    fn container_name(&self) -> String {
+        self.definition.shown_name(Some(self.parsed))
+    }
+
     fn file(&self) -> PathBuf {
         self.definition.root.join(&self.item.path)
     }

@@ -40,5 +40,6 @@ mod tool_hooks;
 mod turns;
 mod using_tools;
 mod vscode;
+mod vscode_customizations;
 mod workers;
 mod world;

@@ -10,10 +10,9 @@ use std::sync::Arc;
 
 use agenthost_core::customizing::{BroughtPlugin, CustomizationEvent, Heard, Ticket};
 use agenthost_protocol::ids::CustomizationId;
-use agenthost_protocol::session::{
-    ClientPluginCustomization, Customization, LoadState, PluginCustomization,
-};
+use agenthost_protocol::session::{ClientPluginCustomization, Customization, LoadState};
 use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Json;
 use tokio::time::Instant;
 
 use super::task::{Done, PackageKey, Task};
@@ -22,6 +21,10 @@ use crate::identity::digest_of;
 use crate::mirror;
 use crate::parse::{Frame, Layout, Parsed, parse};
 use crate::sources::{Definition, Origin, Settings, WhenAbsent, container_id, shown};
+
+/// The `nonce` that a client gave its plugin, in the `_meta` of what sessions show
+/// of it. Clients of older releases find it in a field.
+const NONCE: &str = "agenthost.nonce";
 
 /// A package that a client brought.
 pub(super) struct ClientPackage {
@@ -239,7 +242,7 @@ impl Task {
             Some(package) => package.definition.root.clone(),
             None => self.mirror_of(key, number),
         };
-        let definition = Arc::new(defined(key, &published.plugin, root));
+        let definition = Arc::new(defined(key, &published, root));
         match self.packages.get_mut(key) {
             Some(package) => {
                 package.definition = definition;
@@ -374,9 +377,14 @@ enum Changed {
     No,
 }
 
-fn defined(key: &PackageKey, published: &PluginCustomization, root: PathBuf) -> Definition {
+fn defined(key: &PackageKey, published: &ClientPluginCustomization, root: PathBuf) -> Definition {
     let (client, uri) = key;
-    let base = &published.container.base;
+    let mut plugin = published.plugin.0.clone();
+    if let Some(nonce) = &published.nonce {
+        let meta = plugin.container.base.meta.get_or_insert_default();
+        meta.insert(NONCE.to_owned(), Json::from(nonce.clone()));
+    }
+    let base = &plugin.container.base;
     Definition {
         id: base.id.clone(),
         frame: Frame {
@@ -386,7 +394,7 @@ fn defined(key: &PackageKey, published: &PluginCustomization, root: PathBuf) -> 
         },
         address: None,
         name: base.name.clone(),
-        origin: Origin::Client(client.clone(), Box::new(published.clone())),
+        origin: Origin::Client(client.clone(), Box::new(plugin)),
         boundary: root.clone(),
         root,
         files: Vec::new(),

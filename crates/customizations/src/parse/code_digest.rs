@@ -51,7 +51,11 @@ fn declarations(items: &[Item]) -> Vec<Declaration<'_>> {
                 all.extend(hooks.iter().map(|hook| Declaration::Hook(&item.name, hook)));
             }
             Detail::Server(server) => all.push(Declaration::Server(server)),
-            Detail::Agent(_) | Detail::Skill(_) | Detail::Prompt(_) | Detail::Rule(_) => {}
+            Detail::Agent(_)
+            | Detail::Skill(_)
+            | Detail::Command(_)
+            | Detail::Prompt(_)
+            | Detail::Rule(_) => {}
         }
     }
     all

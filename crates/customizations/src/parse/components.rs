@@ -1,4 +1,4 @@
-//! Agents, skills, prompts and rules: Markdown files in folders.
+//! Agents, skills, commands, prompts and rules: Markdown files in folders.
 
 use agenthost_protocol::session::{
     AgentCustomization, ChildCustomization, PromptCustomization, RuleCustomization,
@@ -6,7 +6,7 @@ use agenthost_protocol::session::{
 };
 
 use super::markdown::{Markdown, read};
-use super::{Detail, Finding, Item, Kind, LONGEST_NAME, Place, cut, hooks, servers};
+use super::{Detail, Finding, Item, Kind, LONGEST_NAME, Layout, Place, cut, hooks, servers};
 
 /// All of one kind in a folder.
 pub(super) fn folder(found: &mut Finding<'_>, kind: Kind, folder: &str) {
@@ -17,6 +17,7 @@ pub(super) fn folder(found: &mut Finding<'_>, kind: Kind, folder: &str) {
         .collect();
     match kind {
         Kind::Skill => skills(found, folder, &paths),
+        Kind::Command => commands(found, folder, &paths),
         Kind::Agent | Kind::Prompt | Kind::Rule => {
             for path in paths {
                 if let Some(name) = name_of(kind, inside(folder, &path)) {
@@ -46,7 +47,7 @@ pub(super) fn files(found: &mut Finding<'_>, kind: Kind) {
         match kind {
             Kind::Hook => hooks::file(found, &path),
             Kind::Server => servers::file(found, &path),
-            Kind::Agent | Kind::Skill | Kind::Prompt | Kind::Rule => {
+            Kind::Agent | Kind::Skill | Kind::Command | Kind::Prompt | Kind::Rule => {
                 // The path tells files such as `AGENTS.md` apart best.
                 let name = path.clone();
                 markdown(found, kind, &path, &name);
@@ -74,18 +75,13 @@ pub(super) fn at(found: &mut Finding<'_>, kind: Kind, path: &str) {
 
 /// Both layouts: a folder with `SKILL.md`, and a file by itself.
 fn skills(found: &mut Finding<'_>, folder: &str, paths: &[String]) {
-    let is_main = |path: &str| {
-        let last = path.rsplit('/').next().unwrap_or(path);
-        last.eq_ignore_ascii_case("skill.md")
-    };
     let mut inside_of: Option<String> = None;
     for path in paths.iter().filter(|path| is_main(path)) {
         let home = path.rsplit_once('/').map_or("", |(home, _)| home);
         // What belongs to a skill is no skill of its own.
-        let nested = inside_of.as_ref().is_some_and(|above| {
-            home.strip_prefix(above.as_str())
-                .is_some_and(|rest| rest.starts_with('/'))
-        });
+        let nested = inside_of
+            .as_ref()
+            .is_some_and(|above| is_below(home, above));
         if nested {
             continue;
         }
@@ -103,12 +99,48 @@ fn skills(found: &mut Finding<'_>, folder: &str, paths: &[String]) {
     }
 }
 
+/// Every file is a command. A folder with `SKILL.md` is a skill here, too:
+/// clients save new skills in that layout into every directory of skills.
+fn commands(found: &mut Finding<'_>, folder: &str, paths: &[String]) {
+    let mut skill_folders: Vec<String> = Vec::new();
+    for path in paths.iter().filter(|path| is_main(path)) {
+        let Some((home, _)) = path.rsplit_once('/').filter(|(home, _)| *home != folder) else {
+            continue;
+        };
+        if !skill_folders.iter().any(|above| is_below(path, above)) {
+            skill_folders.push(home.to_owned());
+            skill(found, path, None);
+        }
+    }
+    for path in paths {
+        if skill_folders.iter().any(|above| is_below(path, above)) {
+            continue;
+        }
+        if let Some(name) = name_of(Kind::Command, inside(folder, path)) {
+            markdown(found, Kind::Command, path, &name);
+        }
+    }
+}
+
+/// Whether a file is the one that makes its folder a skill.
+fn is_main(path: &str) -> bool {
+    let last = path.rsplit('/').next().unwrap_or(path);
+    last.eq_ignore_ascii_case("skill.md")
+}
+
+/// Whether a path is below a folder.
+fn is_below(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder)
+        .is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// A skill; its folder's name is its own unless it says otherwise.
 pub(super) fn skill(found: &mut Finding<'_>, path: &str, name: Option<String>) {
     let name = name.unwrap_or_else(|| {
         let mut parts = path.rsplit('/').skip(1);
         let whole = found.frame.uri.as_str().trim_end_matches('/');
         let whole = whole.rsplit('/').next().unwrap_or("skill");
+        let whole = found.parsed.name.as_deref().unwrap_or(whole);
         parts.next().unwrap_or(whole).to_owned()
     });
     markdown(found, Kind::Skill, path, &name);
@@ -164,6 +196,15 @@ fn item(found: &Finding<'_>, kind: Kind, path: &str, name: &str, file: Markdown)
             }),
             Detail::Skill(body),
         ),
+        Kind::Command => (
+            ChildCustomization::Skill(SkillCustomization {
+                leaf,
+                description: file.description.or(file.first_line),
+                disable_model_invocation: file.not_by_model,
+                disable_user_invocation: file.not_by_user,
+            }),
+            Detail::Command(body),
+        ),
         Kind::Prompt => (
             ChildCustomization::Prompt(PromptCustomization {
                 leaf,
@@ -172,14 +213,13 @@ fn item(found: &Finding<'_>, kind: Kind, path: &str, name: &str, file: Markdown)
             Detail::Prompt(body),
         ),
         Kind::Rule | Kind::Hook | Kind::Server => {
-            let everywhere = file
-                .globs
-                .as_ref()
-                .is_some_and(|globs| globs.iter().any(|glob| glob == "**" || glob == "**/*"));
+            let globs = file.globs.as_deref().unwrap_or_default();
+            let everywhere = globs.iter().any(|glob| means_all(glob));
             // A plain rule counts everywhere; formats that have a switch for
-            // it mean what the switch says.
+            // it mean what the switch says. Open Plugins is such a format.
             let plain = !path.ends_with(".mdc") && !path.ends_with(".instructions.md");
-            let by_default = (plain && file.globs.is_none()) || everywhere;
+            let in_plugin = found.frame.layout == Layout::Plugin;
+            let by_default = (plain && !in_plugin && file.globs.is_none()) || everywhere;
             // Who wrote it may have meant some files alone.
             let always = match file.unclear {
                 true => Some(false),
@@ -188,7 +228,11 @@ fn item(found: &Finding<'_>, kind: Kind, path: &str, name: &str, file: Markdown)
             (
                 ChildCustomization::Rule(RuleCustomization {
                     leaf,
-                    description: file.description,
+                    description: match plain && in_plugin {
+                        // Agents decide by it whether to apply the rule.
+                        true => file.description.or(file.first_line),
+                        false => file.description,
+                    },
                     always_apply: file.always.or(always),
                     globs: file.globs,
                 }),
@@ -202,6 +246,11 @@ fn item(found: &Finding<'_>, kind: Kind, path: &str, name: &str, file: Markdown)
         path: path.to_owned(),
         detail,
     }
+}
+
+/// Whether a glob means all files.
+pub(crate) fn means_all(glob: &str) -> bool {
+    glob == "**" || glob == "**/*"
 }
 
 /// A path as seen from a folder.
@@ -219,7 +268,7 @@ fn name_of(kind: Kind, path: &str) -> Option<String> {
     let endings: &[&str] = match kind {
         Kind::Agent => &[".agent.md", ".chatmode.md", ".md"],
         Kind::Skill => &[".md"],
-        Kind::Prompt => &[".prompt.md", ".md"],
+        Kind::Command | Kind::Prompt => &[".prompt.md", ".md"],
         Kind::Rule => &[".instructions.md", ".mdc", ".md"],
         Kind::Hook | Kind::Server => &[".json"],
     };
@@ -232,7 +281,7 @@ fn name_of(kind: Kind, path: &str) -> Option<String> {
     }
     Some(match kind {
         // Commands in folders are told apart by them.
-        Kind::Prompt => stem.replace('/', ":"),
+        Kind::Command | Kind::Prompt => stem.replace('/', ":"),
         Kind::Rule => stem.to_owned(),
         Kind::Agent | Kind::Skill | Kind::Hook | Kind::Server => last.to_owned(),
     })

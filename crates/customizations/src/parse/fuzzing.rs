@@ -46,7 +46,13 @@ pub fn front_matter(data: &[u8]) {
     check(&package, Layout::Plugin);
     let mut package = Package::default();
     package.add("x.md", data.to_vec());
-    for kind in [Kind::Agent, Kind::Skill, Kind::Prompt, Kind::Rule] {
+    for kind in [
+        Kind::Agent,
+        Kind::Skill,
+        Kind::Command,
+        Kind::Prompt,
+        Kind::Rule,
+    ] {
         check(&package, Layout::Folder(kind));
         check(&package, Layout::Files(kind));
     }
@@ -124,7 +130,11 @@ fn check_code(parsed: &Parsed) {
     let runs = parsed.items.iter().any(|item| match &item.detail {
         Detail::Hooks(hooks) => !hooks.is_empty(),
         Detail::Server(_) => true,
-        Detail::Agent(_) | Detail::Skill(_) | Detail::Prompt(_) | Detail::Rule(_) => false,
+        Detail::Agent(_)
+        | Detail::Skill(_)
+        | Detail::Command(_)
+        | Detail::Prompt(_)
+        | Detail::Rule(_) => false,
     });
     assert!(!runs || parsed.code.is_some(), "code without a digest");
 }

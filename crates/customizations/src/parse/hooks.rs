@@ -261,31 +261,37 @@ fn limit_of(event: HookEvent) -> Option<&'static str> {
 }
 
 /// Which event a name means, in the words of several agents.
+/// The event of a name. Open Plugins writes `PreToolUse`, others `preToolUse`:
+/// both mean the same.
 fn event_of(name: &str) -> Option<HookEvent> {
-    Some(match name {
-        "SessionStart" | "sessionStart" => HookEvent::SessionStart,
-        "UserPromptSubmit" | "userPromptSubmitted" | "beforeSubmitPrompt" => {
+    let mut letters = name.chars();
+    let first = letters.next()?.to_ascii_uppercase();
+    Some(match format!("{first}{}", letters.as_str()).as_str() {
+        "SessionStart" => HookEvent::SessionStart,
+        "UserPromptSubmit" | "UserPromptSubmitted" | "BeforeSubmitPrompt" => {
             HookEvent::UserPromptSubmit
         }
-        "Stop" | "agentStop" | "stop" => HookEvent::Stop,
-        "SessionEnd" | "sessionEnd" => HookEvent::SessionEnd,
-        "PreToolUse" | "preToolUse" => HookEvent::PreToolUse,
-        "PostToolUse" | "postToolUse" => HookEvent::PostToolUse,
-        "PostToolUseFailure" | "postToolUseFailure" => HookEvent::PostToolUseFailure,
+        "Stop" | "AgentStop" => HookEvent::Stop,
+        "SessionEnd" => HookEvent::SessionEnd,
+        "PreToolUse" => HookEvent::PreToolUse,
+        "PostToolUse" => HookEvent::PostToolUse,
+        "PostToolUseFailure" => HookEvent::PostToolUseFailure,
         "PermissionRequest"
         | "Notification"
         | "PreCompact"
         | "SubagentStart"
         | "SubagentStop"
-        | "subagentStop"
+        | "TeammateIdle"
+        | "TaskCompleted"
         | "ErrorOccurred"
-        | "errorOccurred"
-        | "beforeShellExecution"
-        | "afterShellExecution"
-        | "beforeMCPExecution"
-        | "afterMCPExecution"
-        | "beforeReadFile"
-        | "afterFileEdit" => HookEvent::Elsewhere,
+        | "BeforeShellExecution"
+        | "AfterShellExecution"
+        | "BeforeMCPExecution"
+        | "AfterMCPExecution"
+        | "BeforeReadFile"
+        | "AfterFileEdit"
+        | "AfterAgentResponse"
+        | "AfterAgentThought" => HookEvent::Elsewhere,
         _ => return None,
     })
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::paths::{Named, named};
-use super::{Finding, Kind, LONGEST_NAME, components, cut, hooks, servers};
+use super::{Detail, Finding, Kind, LONGEST_NAME, components, cut, hooks, servers};
 use crate::declarations::Declarations;
 use crate::package::PackageFile;
 
@@ -37,9 +37,14 @@ const COMPONENTS: &[Component] = &[
         usual: &["skills"],
     },
     Component {
+        kind: Kind::Command,
+        keys: &["commands"],
+        usual: &["commands", "com.github.copilot/commands"],
+    },
+    Component {
         kind: Kind::Prompt,
-        keys: &["commands", "prompts"],
-        usual: &["commands", "prompts", "com.github.copilot/commands"],
+        keys: &["prompts"],
+        usual: &["prompts"],
     },
     Component {
         kind: Kind::Rule,
@@ -70,7 +75,8 @@ pub(super) fn plugin(found: &mut Finding<'_>) {
     for component in COMPONENTS {
         one(found, path, &manifest, &values, component);
     }
-    let has_skills = found.names.keys().any(|(kind, _)| *kind == Kind::Skill);
+    let mut items = found.parsed.items.iter();
+    let has_skills = items.any(|item| matches!(item.detail, Detail::Skill(_)));
     if !has_skills && found.package.file("SKILL.md").is_some() {
         components::skill(found, "SKILL.md", None);
     }

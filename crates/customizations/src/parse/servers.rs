@@ -176,6 +176,11 @@ fn way_of(value: &Value) -> Result<Option<DeclaredWay>, String> {
         Some(kind) => Some(kind),
         None => text("transport")?,
     };
+    // VS Code writes `type: http` for both, and tells them apart by `transport`.
+    let kind = match text("transport")?.as_deref() {
+        Some("sse") => Some("sse".to_owned()),
+        Some(_) | None => kind,
+    };
     match kind.as_deref() {
         Some("stdio" | "local" | "http" | "streamable-http" | "streamableHttp" | "remote")
         | None => {}

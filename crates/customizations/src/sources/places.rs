@@ -37,7 +37,7 @@ const WORKSPACE: &[(&str, Kind)] = &[
     (".github/instructions", Kind::Rule),
     (".claude/agents", Kind::Agent),
     (".claude/skills", Kind::Skill),
-    (".claude/commands", Kind::Prompt),
+    (".claude/commands", Kind::Command),
     (".claude/rules", Kind::Rule),
     (".cursor/rules", Kind::Rule),
 ];
@@ -53,7 +53,7 @@ const USER: &[(&str, Kind)] = &[
     (".agents/rules", Kind::Rule),
     (".claude/agents", Kind::Agent),
     (".claude/skills", Kind::Skill),
-    (".claude/commands", Kind::Prompt),
+    (".claude/commands", Kind::Command),
     (".claude/rules", Kind::Rule),
     (".copilot/agents", Kind::Agent),
     (".copilot/skills", Kind::Skill),

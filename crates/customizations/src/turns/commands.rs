@@ -1,4 +1,4 @@
-//! Prompts and skills that stand behind a name at the beginning of a message.
+//! Commands, prompts and skills that stand behind a name at the beginning of a message.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -7,27 +7,15 @@ use agenthost_core::customizing::Preparation;
 use agenthost_protocol::session::ChildCustomization;
 
 use super::{Effective, View};
-use crate::parse::Detail;
+use crate::parse::{Detail, Layout};
 
 /// All that users may call, by what they type. Of two with one name the second
 /// goes by the name of its container, too.
 pub(super) fn all(view: &View) -> BTreeMap<String, Effective<'_>> {
     let mut commands = BTreeMap::new();
-    for effective in view.effective() {
-        let callable = match &effective.item.child {
-            ChildCustomization::Skill(skill) => skill.disable_user_invocation != Some(true),
-            ChildCustomization::Prompt(_) => true,
-            ChildCustomization::Agent(_)
-            | ChildCustomization::Rule(_)
-            | ChildCustomization::Hook(_)
-            | ChildCustomization::McpServer(_)
-            | ChildCustomization::Unknown(_) => false,
-        };
-        if !callable {
-            continue;
-        }
+    for effective in callable(view) {
         let name = typed(&effective.item.name);
-        let longer = format!("{}:{name}", typed(&effective.definition.name));
+        let longer = format!("{}:{name}", typed(&effective.container_name()));
         match commands.entry(name) {
             Entry::Vacant(free) => {
                 free.insert(effective);
@@ -51,10 +39,12 @@ pub(super) fn expand(view: &View, preparation: &Preparation) -> Option<String> {
     if preparation.own_commands.iter().any(|own| own == name) {
         return None;
     }
-    let commands = all(view);
-    let effective = commands.get(name)?;
+    let (effective, arguments) = match find(view, name) {
+        Some(effective) => (effective, arguments),
+        None => find_in_two_words(view, name, arguments)?,
+    };
     Some(match &effective.item.detail {
-        Detail::Prompt(body) => filled(body.trim(), arguments),
+        Detail::Command(body) | Detail::Prompt(body) => filled(body.trim(), arguments),
         Detail::Skill(body) => {
             let file = effective.file();
             let folder = file.parent().unwrap_or(&file);
@@ -67,6 +57,67 @@ pub(super) fn expand(view: &View, preparation: &Preparation) -> Option<String> {
         }
         Detail::Agent(_) | Detail::Rule(_) | Detail::Hooks(_) | Detail::Server(_) => return None,
     })
+}
+
+/// All that users may call.
+fn callable(view: &View) -> impl Iterator<Item = Effective<'_>> {
+    view.effective()
+        .filter(|effective| match &effective.item.child {
+            ChildCustomization::Skill(skill) => skill.disable_user_invocation != Some(true),
+            ChildCustomization::Prompt(_) => true,
+            ChildCustomization::Agent(_)
+            | ChildCustomization::Rule(_)
+            | ChildCustomization::Hook(_)
+            | ChildCustomization::McpServer(_)
+            | ChildCustomization::Unknown(_) => false,
+        })
+}
+
+/// Finds a command by a name of [`all`], or by its name with that of its plugin
+/// in front, which is what Open Plugins calls it.
+fn find<'a>(view: &'a View, name: &str) -> Option<Effective<'a>> {
+    all(view).get(name).copied().or_else(|| {
+        let wanted = normalized(name);
+        callable(view)
+            .filter(|effective| effective.definition.frame.layout == Layout::Plugin)
+            .find(|effective| {
+                let plugin = normalized(&effective.container_name());
+                let short = normalized(&effective.item.name);
+                format!("{plugin}:{short}") == wanted
+            })
+    })
+}
+
+/// VS Code completes `git:tag` as `/git tag`: the second word belongs to the
+/// name then, and the rest is the arguments.
+fn find_in_two_words<'a, 'b>(
+    view: &'a View,
+    first: &str,
+    rest: &'b str,
+) -> Option<(Effective<'a>, &'b str)> {
+    let (second, arguments) = match rest.split_once(char::is_whitespace) {
+        Some((second, arguments)) => (second, arguments.trim()),
+        None => (rest, ""),
+    };
+    if second.is_empty() {
+        return None;
+    }
+    let effective = find(view, &format!("{first}:{second}"))?;
+    Some((effective, arguments))
+}
+
+/// A name as VS Code writes names of plugins and of what is in them: in lower
+/// case, with a hyphen for everything that is no letter, digit, `_`, `.` or `:`.
+fn normalized(name: &str) -> String {
+    let mut normalized = String::with_capacity(name.len());
+    for character in name.trim().chars().flat_map(char::to_lowercase) {
+        match character {
+            'a'..='z' | '0'..='9' | '_' | '.' | ':' => normalized.push(character),
+            _ if normalized.ends_with('-') => {}
+            _ => normalized.push('-'),
+        }
+    }
+    normalized.trim_matches(['-', ':', '.']).to_owned()
 }
 
 /// What people type for a name.
@@ -144,6 +195,19 @@ mod tests {
             ("$ä $1", "x", "$ä x"),
         ] {
             assert_eq!(filled(body, arguments), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn names_are_normalized_as_vs_code_does() {
+        for (name, expected) in [
+            ("Release Tools", "release-tools"),
+            ("a  (b) c!", "a-b-c"),
+            ("git:tag", "git:tag"),
+            ("ÄB", "b"),
+            (".x-", "x"),
+        ] {
+            assert_eq!(normalized(name), expected, "{name}");
         }
     }
 

@@ -6,7 +6,7 @@ use agenthost_protocol::session::{ChildCustomization, RuleCustomization};
 use globset::GlobBuilder;
 
 use super::{Effective, View, heading, one_line};
-use crate::parse::Detail;
+use crate::parse::{Detail, means_all};
 
 /// How much a rule matters to a turn.
 enum Weight {
@@ -64,10 +64,12 @@ fn write_whole(effective: &Effective<'_>, text: &mut String) {
 }
 
 fn weight(view: &View, rule: &RuleCustomization, files: &[PathBuf]) -> Weight {
-    if rule.always_apply == Some(true) {
+    let globs = rule.globs.as_deref().unwrap_or_default();
+    // Globs narrow what counts always, unless they mean all files.
+    let for_all = globs.is_empty() || globs.iter().any(|glob| means_all(glob));
+    if rule.always_apply == Some(true) && for_all {
         return Weight::Whole;
     }
-    let globs = rule.globs.as_deref().unwrap_or_default();
     let directories = &view.directories;
     if globs.iter().any(|glob| concerns(glob, files, directories)) {
         return Weight::Whole;

@@ -66,7 +66,7 @@ async fn containers_are_loading_first_and_then_loaded() {
     expect![[r#"
         mine loaded [a]
         Instructions Rule loaded [AGENTS.md]
-        .claude/commands Prompt writable loaded [fix]
+        .claude/commands Skill writable loaded [fix]
         ~/.claude/agents Agent loaded [me]
     "#]]
     .assert_eq(&host.text());

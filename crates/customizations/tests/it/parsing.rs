@@ -60,8 +60,9 @@ fn a_package_of_claude_code() {
               ! `hooks/hooks.json`: hooks of `PreToolUse` do not see what an agent does with its own tools without asking for permission
               agent releaser x:/p/agents/releaser.md tools=["Read","Bash"] model="opus" description="Use it when: a release is due"
               skill release-notes x:/p/skills/notes/SKILL.md disableModelInvocation=true description="Writes notes from commits"
-              prompt changelog x:/p/commands/changelog.md description="Write the changelog"
-              prompt git:tag x:/p/commands/git/tag.md
+              skill changelog x:/p/commands/changelog.md description="Write the changelog"
+              skill git:tag x:/p/commands/git/tag.md description="Tag $ARGUMENTS."
+              skill publish x:/p/commands/publish.md disableModelInvocation=true description="Publish the release"
               hook UserPromptSubmit x:/p/hooks/hooks.json at="2:4-4:5"
               hook PreToolUse x:/p/hooks/hooks.json at="5:4-7:5"
               mcpServer tracker x:/p/.mcp.json at="2:4-2:102"
@@ -91,16 +92,16 @@ fn a_package_of_cursor() {
     check(
         "cursor",
         expect![[r#"
-        house-style -: degraded
-          ! `.cursor-plugin/plugin.json`: hooks of `afterFileEdit` are not run: the host does not see when it happens
-          rule always x:/p/style/always.mdc alwaysApply=true
-          rule typescript x:/p/style/typescript.mdc globs=["*.ts","**/*.{tsx,mts}"] alwaysApply=false description="How we write TypeScript"
-          rule plain x:/p/rules/plain.md alwaysApply=true
-          rule react x:/p/rules/react.instructions.md globs=["src/**/*.tsx"]
-          hook beforeSubmitPrompt x:/p/.cursor-plugin/plugin.json at="3:13-3:64"
-          hook afterFileEdit x:/p/.cursor-plugin/plugin.json at="3:66-3:112"
-          mcpServer inline x:/p/.cursor-plugin/plugin.json at="4:18-4:50"
-    "#]],
+            house-style -: degraded
+              ! `.cursor-plugin/plugin.json`: hooks of `afterFileEdit` are not run: the host does not see when it happens
+              rule always x:/p/style/always.mdc alwaysApply=true
+              rule typescript x:/p/style/typescript.mdc globs=["*.ts","**/*.{tsx,mts}"] alwaysApply=false description="How we write TypeScript"
+              rule plain x:/p/rules/plain.md description="Name things plainly."
+              rule react x:/p/rules/react.instructions.md globs=["src/**/*.tsx"]
+              hook beforeSubmitPrompt x:/p/.cursor-plugin/plugin.json at="3:13-3:64"
+              hook afterFileEdit x:/p/.cursor-plugin/plugin.json at="3:66-3:112"
+              mcpServer inline x:/p/.cursor-plugin/plugin.json at="4:18-4:50"
+        "#]],
     );
 }
 
@@ -194,6 +195,71 @@ fn a_rule_of_which_nobody_knows_when_it_counts_does_not_count_always() {
     "#]].assert_eq(&render::parsed(&parsed));
 }
 
+/// Open Plugins: without `alwaysApply` the agent decides whether a rule applies,
+/// and needs something to decide by.
+#[test]
+fn a_rule_of_a_plugin_counts_always_only_if_it_says_so() {
+    let parsed = of(
+        Layout::Plugin,
+        &[
+            ("rules/always.md", "---\nalwaysApply: true\n---\nText."),
+            (
+                "rules/all.instructions.md",
+                "---\napplyTo: '**'\n---\nText.",
+            ),
+            ("rules/plain.md", "# Style\n\nUse tabs."),
+            ("rules/silent.mdc", "Only by hand."),
+        ],
+    );
+    expect![[r#"
+        - -: loaded
+          rule all x:/p/rules/all.instructions.md globs=["**"] alwaysApply=true
+          rule always x:/p/rules/always.md alwaysApply=true description="Text."
+          rule plain x:/p/rules/plain.md description="Use tabs."
+          rule silent x:/p/rules/silent.mdc
+    "#]]
+    .assert_eq(&render::parsed(&parsed));
+}
+
+#[test]
+fn events_of_hooks_are_written_in_two_ways() {
+    for (written, told) in [
+        ("PostToolUse", false),
+        ("postToolUse", false),
+        ("UserPromptSubmit", false),
+        ("userPromptSubmit", false),
+        ("AfterFileEdit", true),
+        ("afterFileEdit", true),
+        ("preCompact", true),
+    ] {
+        let hooks = format!(r#"{{"hooks": {{"{written}": [{{"command": "true"}}]}}}}"#);
+        let parsed = of(Layout::Plugin, &[("hooks/hooks.json", &hooks)]);
+        assert_eq!(parsed.items.len(), 1, "{written}");
+        let problem = parsed.problems.first().map_or("", String::as_str);
+        let never_run = problem.ends_with("are not run: the host does not see when it happens");
+        assert_eq!(never_run, told, "{written}: {problem}");
+    }
+}
+
+#[test]
+fn a_plugin_that_is_one_skill_goes_by_its_name() {
+    let manifest = r#"{"name": "notes"}"#;
+    let parsed = of(
+        Layout::Plugin,
+        &[
+            ("plugin.json", manifest),
+            ("SKILL.md", "Write notes."),
+            ("commands/tag.md", "Tag."),
+        ],
+    );
+    expect![[r#"
+        notes -: loaded
+          skill tag x:/p/commands/tag.md description="Tag."
+          skill notes x:/p/SKILL.md description="Write notes."
+    "#]]
+    .assert_eq(&render::parsed(&parsed));
+}
+
 #[test]
 fn a_hook_that_is_meant_for_some_is_not_run_for_all() {
     let hooks = r#"{"hooks": {"Stop": [
@@ -259,7 +325,8 @@ fn a_server_has_an_address_of_the_web() {
         "hidden": {"url": "FILE://${HOST}/x"},
         "later": {"url": "${ADDRESS}/mcp"},
         "part": {"url": "https://${HOST}/mcp"},
-        "good": {"type": "http", "url": "https://a.b/mcp"}
+        "old": {"type": "http", "transport": "sse", "url": "https://a.b/sse"},
+        "good": {"type": "http", "transport": "http", "url": "https://a.b/mcp"}
     }}"#;
     let parsed = of(Layout::Files(Kind::Server), &[(".mcp.json", servers)]);
     expect![[r#"
@@ -269,9 +336,10 @@ fn a_server_has_an_address_of_the_web() {
           ! `.mcp.json`: the server `hostless` has an address that is not one of the web: it has to be `https://…` or `http://…`
           ! `.mcp.json`: the server `words` has an address that is not one of the web: it has to be `https://…` or `http://…`
           ! `.mcp.json`: the server `hidden` has an address that is not one of the web: it has to be `https://…` or `http://…`
+          ! `.mcp.json`: the server `old` speaks SSE alone, which is not supported: give the address of its streamable HTTP
           mcpServer later x:/p/.mcp.json at="6:8-6:42"
           mcpServer part x:/p/.mcp.json at="7:8-7:46"
-          mcpServer good x:/p/.mcp.json at="8:8-8:58"
+          mcpServer good x:/p/.mcp.json at="9:8-9:79"
     "#]].assert_eq(&render::parsed(&parsed));
 }
 
@@ -284,7 +352,13 @@ fn folders_of_one_kind() {
         ("README.md", "How to add one."),
     ];
     let mut text = String::new();
-    for kind in [Kind::Agent, Kind::Skill, Kind::Prompt, Kind::Rule] {
+    for kind in [
+        Kind::Agent,
+        Kind::Skill,
+        Kind::Command,
+        Kind::Prompt,
+        Kind::Rule,
+    ] {
         let parsed = of(Layout::Folder(kind), files);
         text.push_str(&render::parsed(&parsed));
     }
@@ -293,6 +367,9 @@ fn folders_of_one_kind() {
           ! `b/nested/SKILL.md`: the name `SKILL` is taken by `b/SKILL.md`
           agent a x:/p/a.md description="about a"
           agent SKILL x:/p/b/SKILL.md
+        - -: loaded
+          skill b x:/p/b/SKILL.md description="B."
+          skill a x:/p/a.md description="about a"
         - -: loaded
           skill b x:/p/b/SKILL.md description="B."
           skill a x:/p/a.md description="about a"
@@ -306,6 +383,55 @@ fn folders_of_one_kind() {
           rule b/nested/SKILL x:/p/b/nested/SKILL.md alwaysApply=true
     "#]]
     .assert_eq(&text);
+}
+
+/// Skills of a plugin have one namespace, whichever format they are in (CUS-15):
+/// what is in `skills/` comes first.
+#[test]
+fn a_command_with_the_name_of_a_skill_is_left_out_and_told() {
+    let parsed = of(
+        Layout::Plugin,
+        &[
+            ("skills/fix/SKILL.md", "Fix as a skill."),
+            ("commands/fix.md", "Fix as a command."),
+            ("commands/new/SKILL.md", "Saved by a client."),
+            ("commands/new/more.md", "Belongs to it."),
+            ("commands/SKILL.md", "A command of that name."),
+            ("prompts/fix.prompt.md", "Fix as a prompt."),
+        ],
+    );
+    expect![[r#"
+        - -: degraded
+          ! `commands/fix.md`: the name `fix` is taken by `skills/fix/SKILL.md`
+          skill fix x:/p/skills/fix/SKILL.md description="Fix as a skill."
+          skill new x:/p/commands/new/SKILL.md description="Saved by a client."
+          skill SKILL x:/p/commands/SKILL.md description="A command of that name."
+          prompt fix x:/p/prompts/fix.prompt.md
+    "#]]
+    .assert_eq(&render::parsed(&parsed));
+}
+
+/// CUS-18: flags of the front matter of a command.
+#[test]
+fn a_command_can_be_for_users_alone_or_for_the_model_alone() {
+    let parsed = of(
+        Layout::Plugin,
+        &[
+            (
+                "commands/deploy.md",
+                "---\ndisable-model-invocation: true\n---\nDeploy $ARGUMENTS.",
+            ),
+            (
+                "commands/lint.md",
+                "---\ndescription: Lints\nuser-invocable: false\n---\nLint.",
+            ),
+        ],
+    );
+    expect![[r#"
+        - -: loaded
+          skill deploy x:/p/commands/deploy.md disableModelInvocation=true description="Deploy $ARGUMENTS."
+          skill lint x:/p/commands/lint.md disableUserInvocation=true description="Lints"
+    "#]].assert_eq(&render::parsed(&parsed));
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use agenthost_core::customizing::Preparation;
-use agenthost_customizations::Settings;
+use agenthost_customizations::fetch::PluginSource;
+use agenthost_customizations::{ConfiguredPlugin, Settings};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::uri_of;
@@ -49,6 +50,16 @@ async fn example(settings: Settings) -> Host {
     );
     write(&work, ".agents/prompts/fix.prompt.md", "Fix $1, then $2.");
     write(&work, ".claude/commands/fix.md", "Other fix.");
+    write(
+        &work,
+        ".claude/commands/git/tag.md",
+        "---\ndescription: Tags\n---\nTag $1 as $ARGUMENTS.",
+    );
+    write(
+        &work,
+        ".claude/commands/ship.md",
+        "---\ndescription: Ships\ndisable-model-invocation: true\n---\nShip $ARGUMENTS.",
+    );
     let mut host = Host::follow(folder, settings).await;
     host.settled().await;
     host
@@ -89,6 +100,8 @@ async fn rules_and_skills_reach_the_agent() {
 
         - hidden: y (…/work/.agents/skills/hidden/SKILL.md)
         - lint: Runs linters (…/work/.agents/skills/lint/SKILL.md)
+        - fix: Other fix. (…/work/.claude/commands/fix.md)
+        - git:tag: Tags (…/work/.claude/commands/git/tag.md)
     "#]]).await;
 }
 
@@ -134,7 +147,28 @@ async fn files_of_a_message_choose_rules_and_a_custom_agent_says_who_to_be() {
 
         - hidden: y (…/work/.agents/skills/hidden/SKILL.md)
         - lint: Runs linters (…/work/.agents/skills/lint/SKILL.md)
+        - fix: Other fix. (…/work/.claude/commands/fix.md)
+        - git:tag: Tags (…/work/.claude/commands/git/tag.md)
     "#]]).await;
+}
+
+#[tokio::test]
+async fn globs_narrow_a_rule_that_counts_always() {
+    let folder = workspace();
+    let work = folder.path().join("work");
+    let rule = |globs: &str, text: &str| {
+        format!("---\ndescription: d\nalwaysApply: true\nglobs: {globs}\n---\n{text}")
+    };
+    write(&work, ".cursor/rules/ts.mdc", &rule("*.ts", "No any."));
+    write(&work, ".cursor/rules/all.mdc", &rule("**", "Be kind."));
+    let mut host = Host::follow(folder, Settings::default()).await;
+    for (text, counts) in [("hello", false), ("fix src/a.ts", true)] {
+        let prepared = host.prepare(turn(1, text)).await.unwrap();
+        let told = prepared.instructions.unwrap();
+        assert!(told.contains("Be kind."), "{text}");
+        assert_eq!(told.contains("No any."), counts, "{text}");
+        assert_eq!(told.contains("- ts: d"), !counts, "{text}");
+    }
 }
 
 #[tokio::test]
@@ -167,17 +201,24 @@ async fn what_the_agent_reads_by_itself_is_not_told_again() {
         &mut host,
         turn(1, "hello"),
         expect![[r#"
-        model None
-        # Rules for some work
+            model None
+            # Rules for some work
 
-        Read these files before work that they are about.
+            Read these files before work that they are about.
 
-        - db: About the database (…/work/.cursor/rules/db.mdc)
-        - ts: for *.ts (…/work/.cursor/rules/ts.mdc)
-    "#]],
+            - db: About the database (…/work/.cursor/rules/db.mdc)
+            - ts: for *.ts (…/work/.cursor/rules/ts.mdc)
+
+            # Skills
+
+            When a task fits one of these, read its file first and follow it. Paths in it are relative to its folder.
+
+            - fix: Other fix. (…/work/.claude/commands/fix.md)
+            - git:tag: Tags (…/work/.claude/commands/git/tag.md)
+        "#]],
     )
     .await;
-    host.until(|host| host.commands == [".claude/commands:fix"])
+    host.until(|host| host.commands == [".claude/commands:fix", "git:tag", "ship"])
         .await;
 }
 
@@ -193,14 +234,20 @@ async fn what_is_off_has_no_effect() {
         &mut host,
         turn(1, "/lint"),
         expect![[r#"
-        model None
-        # Rules
+            model None
+            # Rules
 
-        ## CLAUDE.md
+            ## CLAUDE.md
 
-        Be Claude.
+            Be Claude.
 
-    "#]],
+            # Skills
+
+            When a task fits one of these, read its file first and follow it. Paths in it are relative to its folder.
+
+            - fix: Other fix. (…/work/.claude/commands/fix.md)
+            - git:tag: Tags (…/work/.claude/commands/git/tag.md)
+        "#]],
     )
     .await;
     host.disable(&[&rules, &skills, &files]).await;
@@ -210,10 +257,24 @@ async fn what_is_off_has_no_effect() {
 #[tokio::test]
 async fn prompts_and_skills_expand() {
     let mut host = example(Settings::default()).await;
-    let expected = [".claude/commands:fix", "fix", "lint", "own"];
+    let expected = [
+        ".claude/commands:fix",
+        "fix",
+        "git:tag",
+        "lint",
+        "own",
+        "ship",
+    ];
     host.until(|host| host.commands == expected).await;
     let cases = [
         ("/fix this 'and that'", Some("Fix this, then and that.")),
+        ("/ship v1", Some("Ship v1.")),
+        ("/git:tag v1 now", Some("Tag v1 as v1 now.")),
+        // What VS Code makes of the name.
+        ("/git tag v1 now", Some("Tag v1 as v1 now.")),
+        ("/git tag", Some("Tag  as .")),
+        ("/git push", None),
+        ("/git", None),
         (
             "/.claude/commands:fix now",
             Some("Other fix.\n\nARGUMENTS: now"),
@@ -243,6 +304,40 @@ async fn prompts_and_skills_expand() {
         ..turn(11, "/fix a b")
     };
     assert_eq!(host.prepare(own).await.unwrap().text, None);
+}
+
+/// Open Plugins puts the name of the plugin in front of its skills, and so does
+/// VS Code, which writes `/release-tools ship`.
+#[tokio::test]
+async fn skills_of_a_plugin_go_by_its_name_too() {
+    let folder = workspace();
+    let plugin = folder.path().join("plugins/tools");
+    write(&plugin, "plugin.json", r#"{"name": "Release Tools"}"#);
+    write(&plugin, "commands/ship.md", "Ship $ARGUMENTS.");
+    write(&plugin, "skills/notes/SKILL.md", "Write notes.");
+    let settings = Settings {
+        plugins: vec![ConfiguredPlugin {
+            source: PluginSource::Path(plugin),
+            agents: None,
+        }],
+        ..Settings::default()
+    };
+    let mut host = Host::follow(folder, settings).await;
+    host.all_read().await;
+    host.until(|host| host.commands == ["notes", "ship"]).await;
+    for (number, text) in (1..).zip([
+        "/ship v1",
+        "/Release-Tools:ship v1",
+        "/release-tools:ship v1",
+        "/release-tools ship v1",
+    ]) {
+        let prepared = host.prepare(turn(number, text)).await.unwrap();
+        assert_eq!(prepared.text.as_deref(), Some("Ship v1."), "{text}");
+    }
+    let prepared = host.prepare(turn(9, "/release-tools notes")).await.unwrap();
+    assert!(prepared.text.unwrap().ends_with("Write notes."));
+    let prepared = host.prepare(turn(10, "/tools ship")).await.unwrap();
+    assert_eq!(prepared.text, None);
 }
 
 #[tokio::test]

@@ -55,6 +55,11 @@ impl Room {
         write(self.project.path(), path, text)
     }
 
+    /// A file of the user, outside of the project.
+    pub(crate) fn write_at_home(&self, path: &str, text: &str) -> PathBuf {
+        write(self.home.path(), path, text)
+    }
+
     /// A host with an agent that speaks ACP, and these plugins.
     pub(crate) async fn serve(&self, settings: Settings) -> Server {
         self.serve_with(settings, "plain", AcpProfile::default())

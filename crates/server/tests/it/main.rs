@@ -36,4 +36,5 @@ mod tool_hooks;
 mod tool_servers;
 mod using_tools;
 mod vscode;
+mod vscode_customizations;
 mod ways;

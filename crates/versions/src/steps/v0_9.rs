@@ -10,11 +10,14 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json, Object};
 
 use crate::document::{Call, Dispatch, Envelope};
-use crate::edit::{default, object_mut, remove, replace_text, text};
+use crate::edit::{default, object_mut, remove, replace_text, set, text};
 use crate::step::{self, Fate, Refused};
 use crate::world::Moment;
 
 pub(crate) struct Step;
+
+/// Where the host puts the `nonce` of a client's plugin, in `_meta`.
+const NONCE: &str = "agenthost.nonce";
 
 /// Actions that 0.9 has nothing like.
 const NEW: &[&str] = &[
@@ -63,6 +66,7 @@ impl step::Step for Step {
             "AutomationDefinition" | "AutomationDefinitionPatch" => {
                 remove(part, &["disableConditions"]);
             }
+            "Customization" => show_nonce(part),
             "AutomationEntry" => remove(part, &["runCount", "customizations"]),
             "AutomationSessionTemplate" | "AutomationCapabilities" => {
                 remove(part, &["customizations"]);
@@ -104,6 +108,21 @@ impl step::Step for Step {
             _ => {}
         }
         Fate::Keep
+    }
+}
+
+/// Puts the nonce of a client's plugin where hosts up to 0.9 showed it. VS Code
+/// keeps what it found in a plugin until that changes.
+fn show_nonce(customization: &mut Object) {
+    let Some(meta) = object_mut(customization, "_meta") else {
+        return;
+    };
+    let nonce = meta.shift_remove(NONCE);
+    if meta.is_empty() && nonce.is_some() {
+        remove(customization, &["_meta"]);
+    }
+    if let Some(nonce) = nonce {
+        set(customization, "nonce", nonce);
     }
 }
 

@@ -30,6 +30,28 @@ fn a_client_s_plugin_is_called_one() {
     assert_eq!(said["activeClient"]["customizations"][0]["type"], "plugin");
 }
 
+/// VS Code 1.139.1 reads `nonce` of the plugins in a session's state.
+#[test]
+fn the_nonce_of_a_client_s_plugin_is_shown_in_its_field() {
+    let client = Client::of(Release::V0_9);
+    let hears = |meta: serde_json::Value| {
+        let plugin = json!({
+            "type": "plugin", "id": "vscode-synced-customization:/agent-host-shell-1",
+            "uri": "vscode-synced-customization:/agent-host-shell-1",
+            "name": "VS Code Synced Data", "clientId": "c", "_meta": meta,
+        });
+        let updated = json!({ "type": "session/customizationUpdated", "customization": plugin });
+        client.hears("ahp-session:/s", &updated)[0].1["customization"].clone()
+    };
+    let alone = hears(json!({ "agenthost.nonce": "-1592" }));
+    assert_eq!(alone["nonce"], "-1592");
+    assert_eq!(alone.get("_meta"), None);
+    let beside = hears(json!({ "agenthost.nonce": "1", "mcpDefaultCwds": {} }));
+    assert_eq!(beside["nonce"], "1");
+    assert_eq!(beside["_meta"], json!({ "mcpDefaultCwds": {} }));
+    assert_eq!(hears(json!({})).get("nonce"), None);
+}
+
 #[test]
 fn parts_are_found_wherever_they_are() {
     let client = Client::of(Release::V0_9);
