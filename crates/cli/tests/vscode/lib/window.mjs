@@ -1,0 +1,124 @@
+// One page with VS Code in it: opening, commands, menus, editors.
+import { eventually } from './expect.mjs';
+import { Chat } from './chat.mjs';
+import { SessionList } from './sessions.mjs';
+
+const WORKBENCH_TIMEOUT_MS = 30_000;
+
+export class Window {
+  constructor(page, url) {
+    this.page = page;
+    this.url = url;
+    this.chat = new Chat(this);
+    this.sessions = new SessionList(this);
+  }
+
+  async open() {
+    await this.page.goto(this.url);
+    await this.waitForWorkbench();
+  }
+
+  async reload() {
+    await this.page.reload();
+    await this.waitForWorkbench();
+  }
+
+  async waitForWorkbench() {
+    await this.chat.editor.waitFor({ timeout: WORKBENCH_TIMEOUT_MS });
+    await this.maximizeChat();
+  }
+
+  close() {
+    return this.page.close();
+  }
+
+  /** Runs a command of the command palette by its exact label. */
+  async command(label) {
+    await this.page.keyboard.press('F1');
+    const input = this.page.locator('.quick-input-widget input.input');
+    await input.waitFor();
+    await input.fill(`>${label}`);
+    const row = this.page.locator('.quick-input-list .monaco-list-row').filter({ hasText: label }).first();
+    await row.waitFor();
+    await row.click();
+  }
+
+  /** The rows of an open quick pick. */
+  get quickPick() {
+    return this.page.locator('.quick-input-widget:visible .quick-input-list .monaco-list-row');
+  }
+
+  /** Types into an open quick input and accepts it. */
+  async quickInput(text) {
+    const input = this.page.locator('.quick-input-widget input.input');
+    await input.waitFor();
+    await input.fill(text);
+    await this.page.keyboard.press('Enter');
+  }
+
+  /** Opens the context menu of an element and picks an entry. */
+  async contextMenu(element, label) {
+    await element.click({ button: 'right' });
+    await this.menuItem(label).click();
+  }
+
+  menuItem(label) {
+    return this.page.locator('.monaco-menu .action-item:not(.disabled) .action-label').filter({ hasText: label }).first();
+  }
+
+  menuLabels() {
+    return this.page.locator('.monaco-menu .action-label').allInnerTexts();
+  }
+
+  /** Confirms a modal dialog by a button. */
+  async dialog(button) {
+    const found = this.page.locator('.monaco-dialog-box .monaco-button').filter({ hasText: button }).first();
+    await found.waitFor();
+    await found.click();
+  }
+
+  /** The entries of an open drop-down of the chat input. */
+  get widgetRows() {
+    return this.page.locator('.action-widget .monaco-list-row.action');
+  }
+
+  async widgetLabels() {
+    await this.widgetRows.first().waitFor();
+    return (await this.widgetRows.allInnerTexts()).map(text => text.split('\n')[0].trim());
+  }
+
+  async escape() {
+    await this.page.keyboard.press('Escape');
+  }
+
+  /** The text of all editors that are open, without virtualized lines. */
+  async editorText() {
+    const lines = await this.page.locator('.editor-instance .view-line:visible, .multiDiffEntry .view-line:visible').allInnerTexts();
+    return lines.map(line => line.replaceAll('\u00a0', ' ')).join('\n');
+  }
+
+  /** Closes all editors, and makes the chat fill the window again. */
+  async showChatAlone() {
+    await this.page.keyboard.press('Escape');
+    if (await this.page.locator('.tabs-container .tab').count()) await this.command('View: Close All Editors');
+    await this.maximizeChat();
+  }
+
+  /** Makes the chat so wide that the list of sessions is beside it. */
+  maximizeChat() {
+    const maximize = this.page.locator('.auxiliarybar [aria-label^="Maximize"]').first();
+    return eventually('the chat fills the window', async () => {
+      if (await this.sessions.viewer.isVisible()) return true;
+      if (await maximize.isVisible()) await maximize.click();
+      return false;
+    });
+  }
+
+  notifications() {
+    return this.page.locator('.notification-toast .notification-list-item-message').allInnerTexts();
+  }
+
+  screenshot(file) {
+    return this.page.screenshot({ path: file });
+  }
+}
