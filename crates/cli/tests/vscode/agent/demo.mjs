@@ -145,7 +145,7 @@ class Session {
   }
 
   async run(command) {
-    const call = this.call(`Run ${command}`, 'execute', { rawInput: { command } });
+    const call = this.call('Run a command', 'execute', { rawInput: { command } });
     if (!(await this.allowed(call))) {
       this.changed(call, { status: 'failed' });
       return this.say('The command was rejected.');

@@ -38,9 +38,11 @@ export class Chat {
 
   /** Begins a new session with an agent, named as VS Code shows it. */
   async begin(agent) {
-    await this.page.locator('.agent-sessions-new-button-container .monaco-button').click();
+    await this.window.maximizeChat();
+    await this.window.sessions.newButton.click();
     await this.choose(agent);
-    await eventually('a new session is empty', async () => (await this.requests.count()) === 0);
+    // The view changes to the new session a moment after the agent was chosen.
+    await eventually('an empty session of the agent is shown', async () => (await this.requests.count()) === 0 && (await this.root.innerText()).includes('Delegate to @agent-host-'));
   }
 
   async choose(agent) {
@@ -48,8 +50,9 @@ export class Chat {
     await eventually(`${agent} can be chosen`, async () => {
       if ((await this.targetPicker.innerText()).trim() === agent) return true;
       await this.targetPicker.click();
-      const row = this.window.widgetRows.filter({ hasText: agent }).first();
-      if (await row.isVisible()) await row.click();
+      const labels = await this.window.widgetLabels();
+      const index = labels.indexOf(agent);
+      if (index >= 0) await this.window.widgetRows.nth(index).click();
       else await this.window.escape();
       return false;
     });
@@ -94,7 +97,12 @@ export class Chat {
   /** The text of a response, the last one unless said otherwise, with parts that are folded up. */
   async responseText(index = -1) {
     const value = this.responses.nth(index).locator('.value');
-    return (await value.evaluate(element => element.textContent)).replaceAll('\u00a0', ' ');
+    const text = await value.evaluate(element => {
+      const copy = element.cloneNode(true);
+      for (const style of copy.querySelectorAll('style')) style.remove();
+      return copy.textContent;
+    });
+    return text.replaceAll('\u00a0', ' ');
   }
 
   /** Waits until the last response contains a text. */
@@ -142,18 +150,59 @@ export class Chat {
   /** Answers an approval by an entry of the drop-down beside its first button. */
   async answerByMenu(label) {
     await this.confirmation.locator('.monaco-dropdown-button').first().click();
-    await this.window.menuItem(label).click();
+    await this.window.pickMenuItem(label);
     await this.isAnswered();
   }
 
-  /** Closes an approval: everything that is asked for is skipped. */
-  async skip() {
-    await this.inputPart.locator('.chat-tool-carousel-dismiss-button').click();
+  /** Denies an approval: by its own button, or, for edits, by closing it. */
+  async deny() {
+    const button = this.confirmation.locator('.chat-buttons .monaco-button.secondary:not(.monaco-dropdown-button)').first();
+    if (await button.isVisible()) await button.click();
+    else await this.inputPart.locator('.chat-tool-carousel-dismiss-button').click();
     await this.isAnswered();
+  }
+
+  /** Opens the diff of an edit that waits for approval. */
+  showEdits() {
+    return this.confirmation.locator('.codicon-diff-multiple').first().click();
   }
 
   isAnswered() {
     return eventually('the approval is answered', async () => (await this.confirmation.count()) === 0);
+  }
+
+  /** Waits until the output of a command is shown. */
+  prints(text, timeout = TURN_TIMEOUT_MS) {
+    return eventually(`the output ${text}`, async () => {
+      const outputs = await this.responses.last().locator('.chat-terminal-output-container .xterm-rows, .chat-terminal-output-container, .interactive-result-code-block').evaluateAll(elements => elements.filter(element => element.checkVisibility()).map(element => element.textContent));
+      return outputs.some(output => output.replaceAll('\u00a0', ' ').includes(text));
+    }, timeout);
+  }
+
+  /** Unfolds everything of the last response. */
+  async expandSteps() {
+    const folded = this.responses.last().locator('summary[aria-expanded="false"]:visible, .chat-used-context-label a[aria-expanded="false"]:visible, .chat-terminal-action-bar [aria-label*="Show Output"]:visible, .chat-terminal-action-bar [aria-label*="Show Terminal Output"]:visible');
+    for (let count = 0; count < 10 && (await folded.count()) > 0; count++) await folded.first().click();
+  }
+
+  /** Opens the changes of the last turn. */
+  async showTurnChanges(label) {
+    await eventually(`${label} below the response`, async () => (await this.responses.last().innerText()).includes(label));
+    await this.responses.last().locator('.chat-file-changes-counts').click();
+  }
+
+  /** Opens the changes of the session, by the pill above the input. */
+  async showSessionChanges(label) {
+    const pill = this.inputPart.locator('.chat-pills .action-item').filter({ hasText: label }).first();
+    await pill.click();
+  }
+
+  /** Restores the checkpoint before a message. */
+  async restoreCheckpoint(message) {
+    const request = this.requests.filter({ hasText: message }).first();
+    await request.hover();
+    await request.locator('.chat-restore-checkpoint-item .action-label').first().click();
+    await eventually('the message is gone', async () => (await this.requests.filter({ hasText: message }).count()) === 0);
   }
 
   /** The picker of a session setting, such as `mode`. */

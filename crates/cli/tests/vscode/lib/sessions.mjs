@@ -6,6 +6,7 @@ export class SessionList {
     this.window = window;
     this.page = window.page;
     this.viewer = this.page.locator('.agent-sessions-viewer').first();
+    this.newButton = this.page.locator('.agent-sessions-new-button-container .monaco-button');
     this.rows = this.viewer.locator('.agent-session-item-row');
   }
 

@@ -32,15 +32,13 @@ export class Window {
     return this.page.close();
   }
 
-  /** Runs a command of the command palette by its exact label. */
+  /** Runs a command of the command palette by its label. */
   async command(label) {
     await this.page.keyboard.press('F1');
     const input = this.page.locator('.quick-input-widget input.input');
     await input.waitFor();
     await input.fill(`>${label}`);
-    const row = this.page.locator('.quick-input-list .monaco-list-row').filter({ hasText: label }).first();
-    await row.waitFor();
-    await row.click();
+    await this.quickPick.filter({ hasText: label }).first().click();
   }
 
   /** The rows of an open quick pick. */
@@ -59,7 +57,18 @@ export class Window {
   /** Opens the context menu of an element and picks an entry. */
   async contextMenu(element, label) {
     await element.click({ button: 'right' });
-    await this.menuItem(label).click();
+    await this.pickMenuItem(label);
+  }
+
+  /** Picks an entry of the open menu. A menu ignores clicks while it opens. */
+  async pickMenuItem(label) {
+    await this.menuItem(label).waitFor();
+    await eventually(`the menu item ${label} is taken`, async () => {
+      if ((await this.page.locator('.monaco-menu').count()) === 0) return true;
+      await this.menuItem(label).hover({ timeout: 500 });
+      await this.menuItem(label).click({ timeout: 500 });
+      return false;
+    });
   }
 
   menuItem(label) {
@@ -97,6 +106,30 @@ export class Window {
     return lines.map(line => line.replaceAll('\u00a0', ' ')).join('\n');
   }
 
+  /** Replaces the text of the active editor, and saves it. */
+  async rewriteEditor(change) {
+    const text = await eventually('an editor with text', async () => (await this.editorText()).trim());
+    await this.page.locator('.editor-instance .monaco-editor').first().click();
+    await this.page.keyboard.press('Control+A');
+    await this.page.keyboard.insertText(change(text));
+    await this.page.keyboard.press('Control+S');
+  }
+
+  /** The files of the open multi-file diff editor. */
+  async diffs() {
+    const entries = this.page.locator('.multiDiffEntry');
+    await entries.first().waitFor();
+    return entries.evaluateAll(elements => elements.map(element => {
+      const path = side => element.querySelector(`.header .title.${side} .monaco-icon-label`)?.getAttribute('aria-label') ?? '';
+      const lines = side => [...element.querySelectorAll(`.editor.${side} .view-lines .view-line`)].map(line => line.textContent.replaceAll('\u00a0', ' ')).filter(line => line);
+      return {
+        kind: element.querySelector('.header .status')?.textContent.trim() ?? '',
+        path: path('modified'), originalPath: path('original'),
+        original: lines('original'), modified: lines('modified'),
+      };
+    }));
+  }
+
   /** Closes all editors, and makes the chat fill the window again. */
   async showChatAlone() {
     await this.page.keyboard.press('Escape');
@@ -108,10 +141,10 @@ export class Window {
   maximizeChat() {
     const maximize = this.page.locator('.auxiliarybar [aria-label^="Maximize"]').first();
     return eventually('the chat fills the window', async () => {
-      if (await this.sessions.viewer.isVisible()) return true;
+      if (await this.sessions.newButton.isVisible()) return true;
       if (await maximize.isVisible()) await maximize.click();
       return false;
-    });
+    }, WORKBENCH_TIMEOUT_MS);
   }
 
   notifications() {

@@ -16,6 +16,8 @@ const VIEWPORT = { width: 1500, height: 950 };
 const SETTINGS = {
   'security.workspace.trust.enabled': false,
   'workbench.startupEditor': 'none',
+  'workbench.reduceMotion': 'on',
+  'terminal.integrated.gpuAcceleration': 'off',
   'telemetry.telemetryLevel': 'off',
   'chat.disableAIFeatures': false,
   'chat.agentHost.allowSignedOutWhenUsable': true,
