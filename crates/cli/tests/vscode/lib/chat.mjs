@@ -22,8 +22,7 @@ export class Chat {
 
   /** The agents that can be chosen for a new session. */
   async agents() {
-    await this.targetPicker.click();
-    const labels = await this.window.widgetLabels();
+    const labels = await this.window.openWidget(this.targetPicker);
     await this.window.escape();
     return labels;
   }
@@ -39,23 +38,30 @@ export class Chat {
   /** Begins a new session with an agent, named as VS Code shows it. */
   async begin(agent) {
     await this.window.maximizeChat();
-    await this.window.sessions.newButton.click();
+    await this.window.escape();
+    if ((await this.requests.count()) > 0 || !(await this.targetPicker.isVisible())) {
+      await this.window.sessions.newButton.click();
+      await this.isEmpty();
+    }
     await this.choose(agent);
-    // The view changes to the new session a moment after the agent was chosen.
-    await eventually('an empty session of the agent is shown', async () => (await this.requests.count()) === 0 && (await this.root.innerText()).includes('Delegate to @agent-host-'));
+    await this.isEmpty();
+    if (await this.inputText()) await this.fill('');
+  }
+
+  isEmpty() {
+    return eventually('a new session is shown', async () => (await this.requests.count()) === 0 && (await this.targetPicker.isVisible()));
   }
 
   async choose(agent) {
-    await this.targetPicker.waitFor();
     await eventually(`${agent} can be chosen`, async () => {
       if ((await this.targetPicker.innerText()).trim() === agent) return true;
-      await this.targetPicker.click();
-      const labels = await this.window.widgetLabels();
-      const index = labels.indexOf(agent);
-      if (index >= 0) await this.window.widgetRows.nth(index).click();
+      const labels = await this.window.openWidget(this.targetPicker);
+      if (labels.includes(agent)) await this.window.pickWidgetRow(agent);
       else await this.window.escape();
       return false;
     });
+    // The view changes to the session of the agent a moment later.
+    await eventually(`a session of ${agent} is shown`, async () => (await this.root.innerText()).includes('Delegate to @agent-host-'));
   }
 
   /** Replaces the text of the input. */
@@ -87,7 +93,7 @@ export class Chat {
     const before = await this.requests.count();
     await this.fill(text);
     await this.submit();
-    await eventually(`the message is shown: ${text}`, async () => (await this.requests.count()) > before || (await this.requestText()).includes(text.slice(0, 20)));
+    await eventually(`the message is shown: ${text}`, async () => (await this.requests.count()) > before);
   }
 
   async requestText(index = -1) {
@@ -211,15 +217,14 @@ export class Chat {
   }
 
   async pickerLabels(property) {
-    await this.picker(property).click();
-    const labels = await this.window.widgetLabels();
+    const labels = await this.window.openWidget(this.picker(property));
     await this.window.escape();
     return labels;
   }
 
   async pick(property, label) {
-    await this.picker(property).click();
-    await this.window.widgetRows.filter({ hasText: label }).first().click();
+    await this.window.openWidget(this.picker(property));
+    await this.window.pickWidgetRow(label);
     await eventually(`${property} is ${label}`, async () => (await this.picker(property).innerText()).trim() === label);
   }
 
@@ -230,12 +235,22 @@ export class Chat {
 
   /** The models that can be chosen, also those that are folded up. */
   async models() {
-    await this.inputPart.locator('.model-picker-name').click();
-    const others = this.window.page.locator('.action-widget .monaco-list-row').filter({ hasText: 'Other Models' });
-    if (await others.count()) await others.click();
-    const labels = await this.window.widgetLabels();
+    await this.openModels();
+    const labels = (await this.window.widgetRows.allInnerTexts()).map(text => text.split('\n')[0].trim());
     await this.window.escape();
     return labels;
+  }
+
+  async chooseModel(name) {
+    await this.openModels();
+    await this.window.pickWidgetRow(name);
+    await eventually(`the model ${name} is chosen`, async () => (await this.model()) === name);
+  }
+
+  async openModels() {
+    await this.window.openWidget(this.inputPart.locator('.model-picker-name'));
+    const others = this.page.locator('.action-widget .monaco-list-row').filter({ hasText: 'Other Models' });
+    if (await others.count()) await others.click();
   }
 
   /** The rows of the completion list of the input. */
@@ -243,8 +258,41 @@ export class Chat {
     return this.page.locator('.suggest-widget.visible .monaco-list-row');
   }
 
-  async completionLabels() {
-    await this.completions.first().waitFor();
-    return (await this.completions.allInnerTexts()).map(text => text.split('\n')[0].trim());
+  /** Waits until something is offered as a completion. */
+  completes(label) {
+    return eventually(`the completion ${label}`, async () => (await this.completions.filter({ hasText: label }).count()) > 0);
+  }
+
+  /** Takes a completion. */
+  async accept(label) {
+    await this.completions.filter({ hasText: label }).first().click();
+    await eventually('the completions are closed', async () => (await this.completions.count()) === 0);
+  }
+
+  /** Attaches a file of the project, by the picker. */
+  async attachFile(name) {
+    await this.inputPart.locator('[aria-label^="Add Context"]').first().click();
+    await this.window.quickPick.first().waitFor();
+    await this.page.keyboard.type(name);
+    await this.window.quickPick.filter({ hasText: name }).first().click();
+  }
+
+  /** Sends a message while a turn runs: it waits until the turn is over. */
+  async queue(text) {
+    await this.fill(text);
+    await this.page.keyboard.press('Alt+Enter');
+  }
+
+  /** Sends a message while a turn runs: it steers the turn. */
+  async steer(text) {
+    await this.fill(text);
+    await this.page.keyboard.press('Enter');
+  }
+
+  /** Forks the chat before a message. */
+  async fork(message) {
+    const request = this.requests.filter({ hasText: message }).first();
+    await request.hover();
+    await request.locator('[aria-label^="Fork conversation"]').click();
   }
 }

@@ -46,4 +46,9 @@ export class SessionList {
     await this.window.escape();
     return labels.filter(label => label);
   }
+
+  /** Unfolds the archived sessions. */
+  async showArchived() {
+    await this.viewer.locator('.monaco-list-row').filter({ hasText: /^Archived/ }).first().click();
+  }
 }

@@ -91,9 +91,25 @@ export class Window {
     return this.page.locator('.action-widget .monaco-list-row.action');
   }
 
-  async widgetLabels() {
-    await this.widgetRows.first().waitFor();
-    return (await this.widgetRows.allInnerTexts()).map(text => text.split('\n')[0].trim());
+  /** Opens a drop-down by its button, and returns the labels of its entries. */
+  openWidget(button) {
+    return eventually('a drop-down opens', async () => {
+      if (!(await this.widgetRows.first().isVisible())) {
+        await button.click({ timeout: 1000 });
+        await this.widgetRows.first().waitFor({ timeout: 1000 });
+      }
+      return (await this.widgetRows.allInnerTexts()).map(text => text.split('\n')[0].trim());
+    });
+  }
+
+  /** Picks an entry of the open drop-down by its label. */
+  async pickWidgetRow(label) {
+    const row = this.widgetRows.filter({ hasText: label }).first();
+    await eventually(`the entry ${label} is taken`, async () => {
+      if (!(await row.isVisible())) return true;
+      await row.click({ timeout: 1000 });
+      return false;
+    });
   }
 
   async escape() {
@@ -145,6 +161,20 @@ export class Window {
       if (await maximize.isVisible()) await maximize.click();
       return false;
     }, WORKBENCH_TIMEOUT_MS);
+  }
+
+  /** The title above the chat. */
+  async chatTitle() {
+    return (await this.page.locator('.chat-view-title-container').first().innerText()).trim();
+  }
+
+  /** Pastes a PNG, given in base64, into the focused input. */
+  async pasteImage(data) {
+    await this.page.evaluate(async data => {
+      const bytes = Uint8Array.from(atob(data), character => character.charCodeAt(0));
+      await navigator.clipboard.write([new ClipboardItem({ 'image/png': new Blob([bytes], { type: 'image/png' }) })]);
+    }, data);
+    await this.page.keyboard.press('Control+V');
   }
 
   notifications() {

@@ -92,10 +92,11 @@ args = [${text(`${agents}adder.mjs`)}]
       executablePath: fs.readFileSync(path.join(this.folder, 'chromium.path'), 'utf8').trim(),
       headless: true,
       viewport: VIEWPORT,
+      permissions: ['clipboard-read', 'clipboard-write'],
       env: this.env,
       args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
     });
-    this.browser.setDefaultTimeout(10_000);
+    this.browser.setDefaultTimeout(5_000);
   }
 
   /** Opens a window on a folder, the project unless said otherwise. */

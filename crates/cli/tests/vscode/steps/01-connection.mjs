@@ -18,11 +18,11 @@ export default {
 
   async 'the first message to the shell is sent at once'({ window }) {
     await window.chat.begin('Shell');
-    await window.chat.send('echo first-to-shell');
+    await window.chat.send('printf first-to-shell');
     await window.chat.approvalText();
     await window.chat.answer('Allow');
     await window.chat.isIdle();
-    await window.sessions.lists('echo first-to-shell');
+    await window.sessions.lists('printf first-to-shell');
   },
 
   async 'the first message to an ACP agent is sent at once'({ window }) {

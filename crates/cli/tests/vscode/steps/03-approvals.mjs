@@ -1,7 +1,8 @@
 // Approvals: commands, edits, their answers.
 import { check, equal, eventually, includes } from '../lib/expect.mjs';
 
-const LONG = 'echo "this command has far more than eighty characters, and all of them have to be in sight" > approved.txt; echo the-very-end';
+// `printf`, because VS Code's own settings approve `echo`.
+const LONG = 'printf "this command has far more than eighty characters, and all of them have to be in sight" > approved.txt; printf the-very-end';
 
 /** Text without white space: editors break lines anywhere. */
 const dense = text => text.replace(/\s+/g, '');
@@ -16,7 +17,7 @@ export default {
     await chat.send(`run ${LONG}`);
     await seesWholeCommand(chat);
     check(!project.has('approved.txt'), 'nothing has run yet');
-    await eventually('the list says that input is needed', async () => (await sessions.details('run echo "this command')).includes('Input needed'));
+    await eventually('the list says that input is needed', async () => (await sessions.details('run printf "this command')).includes('Input needed'));
     await chat.answer('Allow');
     await chat.says('The command ended with 0.');
     check(project.has('approved.txt'), 'the command has run');
@@ -24,7 +25,7 @@ export default {
 
   async 'a command of an agent is denied'({ window: { chat }, project }) {
     await chat.begin('Demo Agent');
-    await chat.send('run echo denied > denied.txt');
+    await chat.send('run printf denied > denied.txt');
     await chat.approvalText();
     await chat.deny();
     await chat.says('The command was rejected.');
@@ -33,13 +34,13 @@ export default {
 
   async 'a kind of command is allowed for the session'({ window: { chat }, project }) {
     await chat.begin('Demo Agent');
-    await chat.send('run echo one >> allowed.txt');
+    await chat.send('run printf one >> allowed.txt');
     await chat.approvalText();
     await chat.answerByMenu('Allow in this session');
     await chat.says('The command ended with 0.');
     await chat.isIdle();
-    await chat.ask('run echo two >> allowed.txt', 'The command ended with 0.');
-    equal(project.read('allowed.txt'), 'one\ntwo\n', 'the file');
+    await chat.ask('run printf two >> allowed.txt', 'The command ended with 0.');
+    equal(project.read('allowed.txt'), 'onetwo', 'the file');
   },
 
   async 'the whole command of the shell is in sight, and approved'({ window: { chat }, project }) {
@@ -55,7 +56,7 @@ export default {
 
   async 'a command of the shell is denied'({ window: { chat }, project }) {
     await chat.begin('Shell');
-    await chat.send('echo denied > denied.txt');
+    await chat.send('printf denied > denied.txt');
     await chat.approvalText();
     await chat.deny();
     await chat.isIdle();
@@ -64,12 +65,12 @@ export default {
 
   async 'everything is allowed in a session of the shell'({ window: { chat }, project }) {
     await chat.begin('Shell');
-    await chat.send('echo one >> allowed.txt');
+    await chat.send('printf one >> allowed.txt');
     await chat.approvalText();
     await chat.answerByMenu('session');
     await chat.isIdle();
-    await chat.send('echo two >> allowed.txt');
-    await eventually('the second command runs without a question', () => project.read('allowed.txt') === 'one\ntwo\n');
+    await chat.send('printf two >> allowed.txt');
+    await eventually('the second command runs without a question', () => project.read('allowed.txt') === 'onetwo');
     await chat.isIdle();
   },
 
@@ -122,7 +123,7 @@ export default {
 
   async 'a turn is cancelled while it asks'({ window: { chat }, project }) {
     await chat.begin('Demo Agent');
-    await chat.send('run echo never > never.txt');
+    await chat.send('run printf never > never.txt');
     await chat.approvalText();
     await chat.stop();
     await chat.isIdle();

@@ -15,7 +15,7 @@ const agents = [['the shell', 'Shell', ''], ['an ACP agent', 'Demo Agent', 'run 
 const steps = {};
 for (const [name, agent, prefix] of agents) {
   steps[`output of a command of ${name} is shown while it runs`] = async ({ window: { chat }, project }) => {
-    await runs(chat, agent, `${prefix}echo first-$((1+1)); while [ ! -e go ]; do sleep 0.1; done; echo second-$((2+2))`, 'first-2');
+    await runs(chat, agent, `${prefix}printf first-$((1+1)); while [ ! -e go ]; do sleep 0.1; done; printf second-$((2+2))`, 'first-2');
     project.write('go', '');
     await chat.isIdle();
     await chat.expandSteps();
@@ -23,7 +23,7 @@ for (const [name, agent, prefix] of agents) {
   };
 
   steps[`output of a command of ${name} stays after it is cancelled`] = async ({ window: { chat, sessions } }) => {
-    await runs(chat, agent, `${prefix}echo kept-$((3+3)); sleep 600`, 'kept-6');
+    await runs(chat, agent, `${prefix}printf kept-$((3+3)); sleep 600`, 'kept-6');
     await chat.stop();
     await chat.isIdle();
     await chat.expandSteps();
@@ -35,14 +35,14 @@ for (const [name, agent, prefix] of agents) {
   };
 
   steps[`a failed command of ${name} is marked, with its output`] = async ({ window: { chat } }) => {
-    await runs(chat, agent, `${prefix}echo oops-$((4+4)); exit 3`, 'oops-8');
+    await runs(chat, agent, `${prefix}printf oops-$((4+4)); exit 3`, 'oops-8');
     await chat.isIdle();
     await eventually('the failure is marked', async () => (await chat.responses.last().locator('.terminal-command-decoration.error, .codicon-error, .codicon-error-compact').count()) > 0);
   };
 }
 
 steps['output of a command stays after the host is killed'] = async ({ window: { chat }, host }) => {
-  await runs(chat, 'Shell', 'echo survived-$((5+5)); sleep 600', 'survived-10');
+  await runs(chat, 'Shell', 'printf survived-$((5+5)); sleep 600', 'survived-10');
   await host.kill();
   await host.start();
   await chat.isIdle(30_000);
