@@ -1,0 +1,54 @@
+// The list of sessions of a window.
+import { eventually } from './expect.mjs';
+
+export class SessionList {
+  constructor(window) {
+    this.window = window;
+    this.page = window.page;
+    this.viewer = this.page.locator('.agent-sessions-viewer').first();
+    this.newButton = this.page.locator('.agent-sessions-new-button-container .monaco-button');
+    this.rows = this.viewer.locator('.agent-session-item-row');
+  }
+
+  /** The row of the session whose title contains a text. */
+  row(title) {
+    return this.rows.filter({ has: this.page.locator('.agent-session-title', { hasText: title }) });
+  }
+
+  async titles() {
+    return (await this.rows.locator('.agent-session-title').allInnerTexts()).map(title => title.trim());
+  }
+
+  /** The second line of a row: status, changes, time. */
+  async details(title) {
+    return (await this.row(title).first().locator('.agent-session-details-row').innerText()).replace(/\s+/g, ' ').trim();
+  }
+
+  /** Waits until exactly one session has a title that contains a text. */
+  lists(title, count = 1) {
+    return eventually(`the list has ${count} × "${title}"`, async () => (await this.row(title).count()) === count);
+  }
+
+  async open(title) {
+    await this.lists(title);
+    await this.row(title).first().click();
+    await eventually(`the session "${title}" is open`, async () => (await this.window.chat.requests.count()) > 0);
+  }
+
+  menu(title, label) {
+    return this.window.contextMenu(this.row(title).first(), label);
+  }
+
+  async menuLabels(title) {
+    await this.row(title).first().click({ button: 'right' });
+    await this.page.locator('.monaco-menu .action-label').first().waitFor();
+    const labels = await this.window.menuLabels();
+    await this.window.escape();
+    return labels.filter(label => label);
+  }
+
+  /** Unfolds the archived sessions. */
+  async showArchived() {
+    await this.viewer.locator('.monaco-list-row').filter({ hasText: /^Archived/ }).first().click();
+  }
+}
