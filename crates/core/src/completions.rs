@@ -199,17 +199,22 @@ impl Host {
 /// the host has never heard of (CMP-6).
 pub(crate) fn check_attachments(message: &Message) -> Result<(), Refusal> {
     for attachment in message.attachments.iter().flatten() {
-        if let Attachment::Simple(simple) = attachment {
-            let meta = simple.base.meta.as_ref();
-            let ours = meta.is_some_and(|meta| meta.contains_key(MARK));
-            if simple.model_representation.is_none() && !ours {
-                let label: String = simple.base.label.chars().take(60).collect();
-                let reason = format!("attachment `{label}`: modelRepresentation is missing");
-                return Err(Refusal::Invalid(reason));
-            }
+        if let Attachment::Simple(simple) = attachment
+            && !is_represented(simple)
+        {
+            let label: String = simple.base.label.chars().take(60).collect();
+            let reason = format!("attachment `{label}`: modelRepresentation is missing");
+            return Err(Refusal::Invalid(reason));
         }
     }
     Ok(())
+}
+
+/// Whether it is known what the model sees of an attachment.
+pub(crate) fn is_represented(simple: &SimpleAttachment) -> bool {
+    let meta = simple.base.meta.as_ref();
+    let ours = meta.is_some_and(|meta| meta.contains_key(MARK));
+    simple.model_representation.is_some() || ours
 }
 
 /// What stands before the cursor, if it asks for something.

@@ -38,6 +38,7 @@ impl Host {
             return;
         };
         let provider = state.metadata.provider.clone();
+        let current = values.clone();
         let changed = state.config.as_ref().and_then(|config| {
             let theirs = self.config.schemas.get(&provider);
             let theirs =
@@ -45,6 +46,8 @@ impl Host {
             known_values(config, theirs, values)
         });
         schema.properties.truncate(PROPERTIES);
+        let before = self.config.schemas.get(&provider);
+        add_defaults(&mut schema, before, &current);
         self.learn_models(&provider, &schema, out);
         let news = self.config.schemas.get(&provider) != Some(&schema);
         self.config.schemas.insert(provider.clone(), schema);
@@ -174,6 +177,25 @@ impl Host {
             isolation::offer(&mut schema);
         }
         Ok(schema)
+    }
+}
+
+/// Fills in defaults that an agent does not name: those that it began with when
+/// it first ran. A client shows them before a session has values.
+fn add_defaults(
+    schema: &mut SessionConfigSchema,
+    before: Option<&SessionConfigSchema>,
+    current: &Object,
+) {
+    for (key, property) in &mut schema.properties {
+        let property = &mut property.property;
+        if property.default.is_some() {
+            continue;
+        }
+        let known = before.and_then(|schema| schema.properties.get(key));
+        let known = known.and_then(|known| known.property.default.clone());
+        let known = known.filter(|value| check_value(property, value).is_ok());
+        property.default = known.or_else(|| current.get(key).cloned());
     }
 }
 

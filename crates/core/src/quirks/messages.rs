@@ -14,13 +14,13 @@ use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::Host;
 use crate::refusal::Refusal;
-use crate::uris;
+use crate::{completions, uris};
 
 /// How VS Code in a browser calls files of the machine that its server runs on.
 const REMOTE_FILE: &str = "vscode-remote://";
 
-/// Drops a model and a custom agent that are not there any more, and calls
-/// files of the session by the names that they have here.
+/// Drops a model and a custom agent that are not there any more, and attachments
+/// that say nothing; calls files of the session by the names that they have here.
 pub(super) fn read_message(
     agent: Option<&AgentInfo>,
     session: Option<&SessionState>,
@@ -34,8 +34,9 @@ pub(super) fn read_message(
         let uri = &custom.uri;
         session.is_some_and(|session| !session.offers_agent(uri))
     });
-    let remote = message.attachments.iter().flatten().any(is_remote);
-    if !(unknown_model || unknown_agent || remote) {
+    let mut attachments = message.attachments.iter().flatten();
+    let odd = attachments.any(|attachment| is_remote(attachment) || is_empty(attachment));
+    if !(unknown_model || unknown_agent || odd) {
         return;
     }
     let message = Arc::make_mut(message);
@@ -44,6 +45,9 @@ pub(super) fn read_message(
     }
     if unknown_agent {
         message.agent = None;
+    }
+    if let Some(attachments) = &mut message.attachments {
+        attachments.retain(|attachment| !is_empty(attachment));
     }
     for attachment in message.attachments.iter_mut().flatten() {
         if let Attachment::Resource(resource) = attachment
@@ -63,6 +67,11 @@ fn is_remote(attachment: &Attachment) -> bool {
         | Attachment::Chat(_)
         | Attachment::Unknown(_) => false,
     }
+}
+
+/// Whether there is nothing in an attachment that a model could see.
+fn is_empty(attachment: &Attachment) -> bool {
+    matches!(attachment, Attachment::Simple(simple) if !completions::is_represented(simple))
 }
 
 /// The file in a folder of the session that a URI of VS Code's server means.

@@ -117,7 +117,7 @@ fn agents_may_learn_late_what_can_be_configured() {
             c1 sessionConfigCompletions {"provider": "roaming", "property": "mode"}
                 c1: values ["plan","do"]
             c1 resolveSessionConfig {"provider": "roaming", "config": {"fast": false}}
-                c1: schema of [mode, fast, autoApprove, permissions], {"fast":false,"autoApprove":"default"}
+                c1: schema of [mode, fast, autoApprove, permissions], {"fast":false,"mode":"plan","autoApprove":"default"}
             c1 createSession s2 {"provider": "roaming", "config": {"mode": "plan", "fast": true}}
                 c1: null
                 agent s2: open
