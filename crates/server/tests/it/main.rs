@@ -34,4 +34,5 @@ mod tls;
 mod tool_hooks;
 mod tool_servers;
 mod using_tools;
+mod vscode_calls;
 mod ways;
