@@ -15,6 +15,7 @@ mod content;
 mod family;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
+mod line_diff;
 mod lines;
 mod live;
 mod mapper;

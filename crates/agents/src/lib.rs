@@ -34,7 +34,7 @@ pub use agent::{Agent, Events, HostGone, Session, SessionFuture};
 pub use agents::Agents;
 pub use installed::{find_known, find_program};
 pub use known::{KnownAgent, LoadQuality, TokenUse, known_agents};
-pub use mapper::{ToolReady, ToolSeen, ToolStart, TurnEvent, TurnMapper};
+pub use mapper::{ToolContent, ToolReady, ToolSeen, ToolStart, TurnEvent, TurnMapper};
 pub use relay::{HOST_TOOLS, TakesServers, ToolRelay, WebEntry};
 pub use shell::ShellAgent;
 pub use tokens::{SessionTokens, Tokens};

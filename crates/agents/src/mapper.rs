@@ -49,12 +49,23 @@ pub enum TurnEvent {
     /// It is known how it will use a tool; or it has to ask about one in the
     /// middle.
     ToolReady(Box<ToolReady>),
-    /// What a running tool has produced; replaces what it had.
-    ToolContent(ToolCallId, Vec<ToolResultContent>),
+    /// What a running tool has produced.
+    ToolContent(ToolContent),
     /// A tool is done.
     ToolDone(ToolCallId, Box<ToolCallResult>),
     /// What the turn has cost so far.
     Usage(UsageInfo),
+}
+
+/// What a running tool has produced.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolContent {
+    /// The call.
+    pub id: ToolCallId,
+    /// All of it; replaces what it had.
+    pub content: Vec<ToolResultContent>,
+    /// Free data, in place of what was there; `None` leaves it.
+    pub meta: Option<Meta>,
 }
 
 /// A tool that an agent wants to use.
@@ -72,6 +83,8 @@ pub struct ToolStart {
     pub input: Option<String>,
     /// What to ask; `None` if nobody has to be asked.
     pub question: Option<ToolCallQuestion>,
+    /// Free data.
+    pub meta: Option<Meta>,
 }
 
 /// A tool that an agent is about to use.
@@ -83,6 +96,8 @@ pub struct ToolSeen {
     pub name: String,
     /// The tool, for people.
     pub display_name: String,
+    /// What the call is for, if the agent says so.
+    pub intention: Option<String>,
     /// Whose tool it is, if it is not the agent's own.
     pub contributor: Option<ToolCallContributor>,
     /// Free data.
@@ -96,6 +111,8 @@ pub struct ToolReady {
     pub id: ToolCallId,
     /// What it will do.
     pub message: MaybeMarkdown,
+    /// What the call is for, if the agent says so.
+    pub intention: Option<String>,
     /// Its arguments.
     pub input: Option<String>,
     /// What to ask; `None` if nobody has to be asked.
@@ -200,12 +217,15 @@ impl TurnMapper {
                 vec![self.part(ResponsePart::SystemNotification(notice))]
             }
             TurnEvent::Tool(start) => self.tool(*start),
-            TurnEvent::ToolContent(id, content) => {
+            TurnEvent::ToolContent(ToolContent { id, content, meta }) => {
                 let step = self.calls.get(&id);
                 if !matches!(step, Some(Step::Asked | Step::Runs)) {
                     return Vec::new();
                 }
-                let target = self.target(id);
+                let target = ToolCallTarget {
+                    meta,
+                    ..self.target(id)
+                };
                 let changed = ToolCallContentChanged { target, content };
                 vec![ChatAction::ToolCallContentChanged(changed)]
             }
@@ -283,13 +303,15 @@ impl TurnMapper {
             id: start.id.clone(),
             name: start.name,
             display_name: start.display_name,
+            intention: None,
             contributor: None,
-            meta: None,
+            meta: start.meta,
         });
         if !actions.is_empty() {
             actions.extend(self.ready(ToolReady {
                 id: start.id,
                 message: start.message,
+                intention: None,
                 input: start.input,
                 question: start.question,
                 contributor: None,
@@ -313,7 +335,7 @@ impl TurnMapper {
             target,
             tool_name: seen.name,
             display_name: seen.display_name,
-            intention: None,
+            intention: seen.intention,
             contributor: seen.contributor,
         }))]
     }
@@ -335,7 +357,7 @@ impl TurnMapper {
         vec![ChatAction::ToolCallReady(Box::new(ToolCallReady {
             target,
             contributor: ready.contributor,
-            intention: None,
+            intention: ready.intention,
             invocation_message: ready.message,
             tool_input: ready.input.map(ToolInput::Inline),
             question: ready.question.unwrap_or_default(),

@@ -98,15 +98,21 @@ impl Host {
             AgentEvent::TurnEnded { chat, turn, error } => {
                 self.turn_ended(env, &chat, &turn, error, out);
             }
-            AgentEvent::TerminalOpened { terminal, state } => {
+            AgentEvent::TerminalOpened {
+                terminal,
+                state,
+                command,
+            } => {
                 if !self.channels.contains_key(&terminal) && self.sessions.contains_key(session) {
                     self.create(&terminal, Some(session), (*state).into(), out);
+                    if let Some(line) = command {
+                        self.note_command(env, &terminal, line);
+                    }
                 }
             }
             AgentEvent::Terminal { terminal, action } => {
                 if self.owner(&terminal) == Some(session) {
-                    self.originate(&terminal, *action, out);
-                    self.trim_terminal(&terminal, out);
+                    self.agent_terminal(env, &terminal, *action, out);
                 }
             }
         }
@@ -136,6 +142,7 @@ impl Host {
             }
             self.clear_background(env, &chat.resource, out);
         }
+        self.end_agent_terminals(env, session, out);
     }
 
     /// A session can't be made, and so can't what was said in it be answered.

@@ -3,8 +3,10 @@
 use agenthost_protocol::chat::{
     TerminalCommandResult, ToolCallResult, ToolResultContent, ToolResultTerminal, ToolResultText,
 };
+use agenthost_protocol::common::Meta;
+use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::Json;
+use agenthost_protocol::wire::{Json, Object};
 
 use crate::terminal_output::{CommandLine, TerminalEnd};
 
@@ -13,6 +15,28 @@ pub const COMMAND_COLS: u64 = 120;
 
 /// How high.
 pub const COMMAND_ROWS: u64 = 30;
+
+/// How much of a command's output is in the result of its call, from the end.
+pub const PREVIEW_BYTES: usize = 4_000;
+
+/// The key in the free data of a call for the arguments as the agent gave them,
+/// where `toolInput` is a command line.
+pub const RAW_INPUT: &str = "rawInput";
+
+/// The longest command line that is shown in one line.
+const TITLE_CHARS: usize = 80;
+
+/// The free data of a call that runs a command: clients show such a call as a
+/// terminal, with the whole command line.
+///
+/// A call that waits for an approval must not have it. VS Code has two answers
+/// of its own for terminals, and then leaves out those that the call offers.
+pub fn terminal_call_meta() -> Meta {
+    let mut meta = Object::new();
+    meta.insert("toolKind".to_owned(), "terminal".into());
+    meta.insert("language".to_owned(), "shellscript".into());
+    Meta::new(meta)
+}
 
 /// A command that runs, or ran, in a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,15 +50,49 @@ pub struct CommandReport {
 impl CommandLine {
     /// A command line as a title: its first line, not too long.
     pub fn title(&self) -> String {
-        const LENGTH: usize = 80;
         let line = self.0.as_str();
         let first = line.lines().next().unwrap_or_default();
-        let mut title: String = first.chars().take(LENGTH).collect();
+        let mut title: String = first.chars().take(TITLE_CHARS).collect();
         if title.len() < line.len() {
             title.push('…');
         }
         title
     }
+
+    /// What a call that runs it will do, with all of the command line: people
+    /// decide by it.
+    pub fn invocation(&self) -> MaybeMarkdown {
+        let line = self.0.as_str();
+        let is_short = !line.contains(['\n', '\r']) && line.chars().count() <= TITLE_CHARS;
+        MaybeMarkdown::Markdown(match is_short {
+            true => format!("Run {}", inline_code(line)),
+            false => format!("Run\n\n{}", code_block("sh", line)),
+        })
+    }
+}
+
+/// Text as code in a line of Markdown.
+fn inline_code(text: &str) -> String {
+    let fence = "`".repeat(longest_fence(text) + 1);
+    // Next to a backtick, the fence would be a part of the text.
+    let pad = match text.starts_with('`') || text.ends_with('`') {
+        true => " ",
+        false => "",
+    };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+/// Text as a block of code in Markdown.
+pub fn code_block(language: &str, text: &str) -> String {
+    let fence = "`".repeat(longest_fence(text).max(2) + 1);
+    let text = text.trim_end_matches('\n');
+    format!("{fence}{language}\n{text}\n{fence}")
+}
+
+/// The most backticks that stand together.
+fn longest_fence(text: &str) -> usize {
+    let runs = text.split(|letter| letter != '`');
+    runs.map(str::len).max().unwrap_or_default()
 }
 
 impl CommandReport {

@@ -192,6 +192,8 @@ impl Host {
         };
         self.forget_messages(channel);
         self.responses.forget(channel);
+        self.silent_commands.remove(channel);
+        self.interrupted.remove(channel);
         if let Some(session) = &removed.session {
             self.allow_tools(session, channel, None, out);
         }

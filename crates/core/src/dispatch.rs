@@ -14,6 +14,7 @@ use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::refusal::Refusal;
+use crate::unfinished_calls::TurnEnd;
 
 impl Host {
     /// Subscribed or not (DSP-8). On a channel that is not there, nothing
@@ -98,6 +99,9 @@ impl Host {
         let (name, by) = (action.info().name, origin.client_id.clone());
         if let Action::Chat(ChatAction::ToolCallConfirmed(confirmed)) = &action {
             self.keep_edited_input(channel, confirmed, out);
+        }
+        if let Action::Chat(ChatAction::TurnCancelled(_)) = &action {
+            self.complete_unfinished_calls(channel, TurnEnd::Cancelled, out);
         }
         match self.commit(channel, action.clone(), Some(origin), out) {
             Outcome::Applied | Outcome::NoOp => {

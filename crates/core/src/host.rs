@@ -30,7 +30,9 @@ use crate::models::offer_models;
 use crate::questions::Questions;
 use crate::readings::{Reading, Senders};
 use crate::response_usage::ResponseUsages;
+use crate::restore::Missing;
 use crate::servers::ToolCalls;
+use crate::terminal_commands::SilentCommand;
 use crate::terminal_turns::Run;
 use crate::tool_checks::ToolChecks;
 use crate::whose_tokens::TokenBook;
@@ -86,6 +88,11 @@ pub struct Host {
     pub(crate) terminals: BTreeMap<Uri, TerminalInfo>,
     /// Commands that run for turns, by their terminal.
     pub(crate) runs: BTreeMap<Uri, Run>,
+    /// Commands that have written nothing so far, by their terminal.
+    pub(crate) silent_commands: BTreeMap<Uri, SilentCommand>,
+    /// Chats from the log with a turn that was running when the host stopped,
+    /// until the terminals are loaded that the turn shows.
+    pub(crate) interrupted: BTreeSet<Uri>,
     /// Clients that wait for access to files.
     pub(crate) requests: Vec<AccessRequest>,
     /// Changesets that are being computed, or will be.
@@ -172,6 +179,8 @@ impl Host {
             clients: Clients::default(),
             terminals: BTreeMap::new(),
             runs: BTreeMap::new(),
+            silent_commands: BTreeMap::new(),
+            interrupted: BTreeSet::new(),
             requests: Vec::new(),
             looking: BTreeMap::new(),
             questions: Questions::default(),
@@ -248,6 +257,9 @@ impl Host {
     /// Takes one step. The same state and the same input have the same
     /// effects, always.
     pub fn step(&mut self, env: &Env, input: Input, out: &mut Effects) {
+        if !matches!(input, Input::Restored { .. }) {
+            self.end_interrupted(env, Missing::GivenUp, out);
+        }
         match input {
             Input::Started => self.start(out),
             Input::Connected {

@@ -77,6 +77,7 @@ mod sources;
 mod standing;
 mod subscribe;
 mod summary;
+mod terminal_commands;
 mod terminal_output;
 mod terminal_turns;
 mod terminals;
@@ -84,6 +85,7 @@ mod tool_checks;
 pub mod tool_servers;
 pub mod tool_use;
 mod turns;
+mod unfinished_calls;
 pub mod uris;
 mod usage;
 mod waiting;
@@ -99,7 +101,10 @@ pub use changes::{
     Operated, Operation, Span, Standing, TurnOf, Worktree, WorktreeWish,
 };
 pub use clients::{ClientRecord, Departure, Principal};
-pub use command_report::{COMMAND_COLS, COMMAND_ROWS, CommandReport};
+pub use command_report::{
+    COMMAND_COLS, COMMAND_ROWS, CommandReport, PREVIEW_BYTES, RAW_INPUT, code_block,
+    terminal_call_meta,
+};
 pub use completions::{FileKind, FileSearch, FoundFile, ITEMS};
 pub use config::Config;
 pub use contents::{ContentAddress, KeptText, MalformedAddress, SessionKey, short_hash};

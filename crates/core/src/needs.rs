@@ -26,10 +26,13 @@ impl Host {
     }
 
     /// Which of some channels the host does not have in memory, with the
-    /// sessions that they belong to.
+    /// sessions that they belong to; and the terminals that turns show which
+    /// were running when the host stopped.
     pub fn needs_of(&self, channels: Vec<Uri>, extent: Extent) -> Vec<Need> {
         let mut needed: Vec<Need> = Vec::new();
-        for channel in channels {
+        let interrupted = self.interrupted.iter();
+        let terminals = interrupted.flat_map(|chat| self.missing_terminals(chat));
+        for channel in channels.into_iter().chain(terminals) {
             let owner = self.owner(&channel).cloned();
             for channel in owner.into_iter().chain([channel]) {
                 let missing = match self.channels.get(&channel).map(|channel| &channel.held) {

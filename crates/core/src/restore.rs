@@ -1,7 +1,9 @@
 //! What a stop of the host leaves behind.
 
+use std::collections::BTreeSet;
+
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::chat::ErrorPart;
+use agenthost_protocol::chat::{ErrorPart, ToolResultContent};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::session::{CreationFailed, SessionAction, SessionLifecycle};
 use agenthost_protocol::terminal::TerminalLifecycle;
@@ -11,6 +13,15 @@ use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::{Held, Host};
 use crate::input::Loaded;
+
+/// What to do about terminals that are not in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// They are being loaded.
+    Awaited,
+    /// They can't be loaded.
+    GivenUp,
+}
 
 impl Host {
     /// A channel comes back from the log. What was running when the host
@@ -30,11 +41,12 @@ impl Host {
         target.held = Held::Here(loaded);
         match state {
             ChannelState::Chat(chat) => {
-                if let Some(turn) = &chat.active_turn {
-                    let part = stopped("the host stopped while this turn was running");
-                    self.end_turn(env, channel, &turn.id, Some(part), out);
+                if chat.active_turn.is_some() {
+                    self.interrupted.insert(channel.clone());
+                    self.end_interrupted(env, Missing::Awaited, out);
+                } else {
+                    self.clear_background(env, channel, out);
                 }
-                self.clear_background(env, channel, out);
             }
             ChannelState::Session(session) => {
                 if session.lifecycle == SessionLifecycle::Creating {
@@ -50,9 +62,55 @@ impl Host {
                 if terminal.lifecycle == TerminalLifecycle::Running =>
             {
                 self.end_terminal(env, channel, None, out);
+                self.end_interrupted(env, Missing::Awaited, out);
             }
+            ChannelState::Terminal(_) => self.end_interrupted(env, Missing::Awaited, out),
             _ => {}
         }
+    }
+
+    /// Ends the turns that were running when the host stopped. What their
+    /// calls had written is in terminals, which have to be loaded before.
+    pub(crate) fn end_interrupted(&mut self, env: &Env, missing: Missing, out: &mut Effects) {
+        let chats = match missing {
+            Missing::GivenUp => std::mem::take(&mut self.interrupted),
+            Missing::Awaited => {
+                let interrupted = self.interrupted.iter();
+                let whole = interrupted.filter(|chat| self.missing_terminals(chat).is_empty());
+                let whole: BTreeSet<_> = whole.cloned().collect();
+                self.interrupted.retain(|chat| !whole.contains(chat));
+                whole
+            }
+        };
+        for chat in chats {
+            let turn = self.chat(&chat).and_then(|chat| chat.active_turn.as_ref());
+            if let Some(turn) = turn.map(|turn| turn.id.clone()) {
+                let part = stopped("the host stopped while this turn was running");
+                self.end_turn(env, &chat, &turn, Some(part), out);
+            }
+            self.clear_background(env, &chat, out);
+        }
+    }
+
+    /// The terminals that running calls of a chat show and that are not in
+    /// memory.
+    pub(crate) fn missing_terminals(&self, chat: &Uri) -> Vec<Uri> {
+        let calls = self.unfinished_calls(chat).into_iter();
+        let blocks = calls.flat_map(|call| call.content.iter().flatten());
+        let terminals = blocks.filter_map(|block| match block {
+            ToolResultContent::Terminal(block) => Some(&block.resource),
+            ToolResultContent::Text(_)
+            | ToolResultContent::EmbeddedResource(_)
+            | ToolResultContent::Resource(_)
+            | ToolResultContent::FileEdit(_)
+            | ToolResultContent::Subagent(_)
+            | ToolResultContent::Unknown(_) => None,
+        });
+        let is_stored = |terminal: &&Uri| {
+            let channel = self.channels.get(*terminal);
+            channel.is_some_and(|channel| matches!(channel.held, Held::Stored))
+        };
+        terminals.filter(is_stored).cloned().collect()
     }
 }
 

@@ -4,9 +4,7 @@ use std::fmt;
 
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::common::ContentRef;
-use agenthost_protocol::ids::CommandId;
 use agenthost_protocol::label::clean_label;
-use agenthost_protocol::number::Millis;
 use agenthost_protocol::terminal::{
     TerminalAction, TerminalCleared, TerminalCommand, TerminalCommandDetectionAvailable,
     TerminalCommandExecuted, TerminalCommandFinished, TerminalCwdChanged, TerminalData,
@@ -107,6 +105,7 @@ impl Host {
         };
         match event {
             TerminalEvent::Output(data) => {
+                self.announce_command(env, terminal, out);
                 self.originate(terminal, TerminalAction::Data(data), out);
                 self.trim_terminal(terminal, out);
             }
@@ -132,28 +131,18 @@ impl Host {
                 }
             }
             TerminalEvent::CommandExecuted(line) => {
-                // One at a time (TER-9).
-                self.finish_command(env, terminal, None, out);
-                let executed = TerminalCommandExecuted {
-                    command_id: CommandId::from(env.unique("command")),
-                    command_line: line.0,
-                    timestamp: env.now,
-                };
-                self.originate(terminal, TerminalAction::CommandExecuted(executed), out);
+                self.execute_command(env, terminal, line, env.now, out);
                 self.trim_terminal(terminal, out);
             }
             TerminalEvent::CommandFinished(exit_code) => {
                 self.finish_command(env, terminal, exit_code, out);
             }
-            TerminalEvent::Exited(TerminalEnd { exit_code, .. }) => {
-                self.end_terminal(env, terminal, exit_code, out);
-                self.command_ended(env, terminal, event, out);
-            }
-            TerminalEvent::Failed(ref reason) => {
+            TerminalEvent::Exited(end) => self.program_ended(env, terminal, Ok(end), out),
+            TerminalEvent::Failed(reason) => {
+                self.silent_commands.remove(terminal);
                 let data = format!("{reason}\r\n");
                 self.originate(terminal, TerminalAction::Data(TerminalData { data }), out);
-                self.end_terminal(env, terminal, None, out);
-                self.command_ended(env, terminal, event, out);
+                self.program_ended(env, terminal, Err(reason), out);
             }
         }
     }
@@ -167,36 +156,12 @@ impl Host {
         exit_code: Option<i64>,
         out: &mut Effects,
     ) {
+        self.announce_command(env, terminal, out);
         self.finish_command(env, terminal, exit_code, out);
         let exited = TerminalAction::Exited(TerminalExited { exit_code });
         self.originate(terminal, exited, out);
         if self.terminals.contains_key(terminal) {
             self.list_terminal(terminal, out);
-        }
-    }
-
-    /// Ends the command that runs in a terminal, if one does.
-    fn finish_command(
-        &mut self,
-        env: &Env,
-        terminal: &Uri,
-        exit_code: Option<i64>,
-        out: &mut Effects,
-    ) {
-        let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
-            return;
-        };
-        let Some(TerminalPart::Command(command)) = state.content.last_item() else {
-            return;
-        };
-        if !command.is_complete {
-            let duration = env.now.0.saturating_sub(command.timestamp.0).max(0);
-            let finished = TerminalCommandFinished {
-                command_id: command.command_id.clone(),
-                exit_code,
-                duration_ms: Some(Millis(duration)),
-            };
-            self.originate(terminal, TerminalAction::CommandFinished(finished), out);
         }
     }
 

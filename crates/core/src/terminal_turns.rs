@@ -12,11 +12,11 @@ use agenthost_protocol::ids::{ToolCallId, TurnId};
 use agenthost_protocol::terminal::{TerminalClaim, TerminalSessionClaim, TerminalState};
 use agenthost_protocol::uri::Uri;
 
-use crate::command_report::{COMMAND_COLS, COMMAND_ROWS, CommandReport};
+use crate::command_report::{COMMAND_COLS, COMMAND_ROWS, CommandReport, terminal_call_meta};
 use crate::effect::{Effects, TurnPlace};
 use crate::env::Env;
 use crate::host::Host;
-use crate::terminal_output::{CommandLine, TerminalEvent};
+use crate::terminal_output::{CommandLine, TerminalEnd};
 use crate::terminals::{TerminalCommand, TerminalProgram};
 
 /// What a message that is a command starts with.
@@ -86,7 +86,10 @@ impl Host {
         let target = target(turn);
         let call = [
             ChatAction::ToolCallStart(Box::new(ToolCallStart {
-                target: target.clone(),
+                target: ToolCallTarget {
+                    meta: Some(terminal_call_meta()),
+                    ..target.clone()
+                },
                 tool_name: "terminal".to_owned(),
                 display_name: "Terminal".to_owned(),
                 intention: None,
@@ -96,7 +99,7 @@ impl Host {
                 target: target.clone(),
                 contributor: None,
                 intention: None,
-                invocation_message: format!("Run {}", line.title()).into(),
+                invocation_message: line.invocation(),
                 tool_input: Some(ToolInput::Inline(line.0.clone())),
                 question: ToolCallQuestion::default(),
                 confirmed: Some(ConfirmationReason::UserAction),
@@ -119,6 +122,7 @@ impl Host {
             ..TerminalState::new(line.title(), claim)
         };
         self.create(&terminal, Some(&session), state.into(), out);
+        self.note_command(env, &terminal, line.clone());
         let run = Run {
             place: TurnPlace {
                 session: session.clone(),
@@ -154,34 +158,37 @@ impl Host {
         turn.is_some_and(|turn| self.is_command(chat, &turn.id))
     }
 
-    /// Something ended a command, or it never began: its turn is over.
-    pub(crate) fn command_ended(
+    /// Ends a terminal whose program has ended, or never began; and if that was
+    /// the command of a turn, its call and the turn. The call has the output
+    /// before clients let go of the terminal.
+    pub(crate) fn program_ended(
         &mut self,
         env: &Env,
         terminal: &Uri,
-        event: TerminalEvent,
+        ended: Result<TerminalEnd, String>,
         out: &mut Effects,
     ) {
+        let exit_code = ended.as_ref().ok().and_then(|end| end.exit_code);
         let Some(run) = self.runs.remove(terminal) else {
+            self.end_terminal(env, terminal, exit_code, out);
             return;
         };
         self.tell_terminal(terminal, TerminalCommand::Close, out);
-        if !self.is_running(&run.place.chat, &run.turn) {
-            return;
+        self.announce_command(env, terminal, out);
+        self.finish_command(env, terminal, exit_code, out);
+        let is_running = self.is_running(&run.place.chat, &run.turn);
+        if is_running {
+            let report = run.report(terminal);
+            let result = match ended {
+                Ok(end) => report.ended(end),
+                Err(reason) => report.failed(reason),
+            };
+            self.complete(&run, result, out);
         }
-        let report = run.report(terminal);
-        let result = match event {
-            TerminalEvent::Exited(end) => report.ended(end),
-            TerminalEvent::Failed(reason) => report.failed(reason),
-            TerminalEvent::Output(_)
-            | TerminalEvent::Title(_)
-            | TerminalEvent::Directory(_)
-            | TerminalEvent::CommandDetection
-            | TerminalEvent::CommandExecuted(_)
-            | TerminalEvent::CommandFinished(_) => return,
-        };
-        self.complete(&run, result, out);
-        self.end_turn(env, &run.place.chat, &run.turn, None, out);
+        self.end_terminal(env, terminal, exit_code, out);
+        if is_running {
+            self.end_turn(env, &run.place.chat, &run.turn, None, out);
+        }
     }
 
     fn complete(&mut self, run: &Run, result: ToolCallResult, out: &mut Effects) {

@@ -14,6 +14,7 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::agent::AgentCommand;
 use crate::effect::{Answer, Effect, Effects};
+use crate::env::Env;
 use crate::files::Access;
 use crate::host::Host;
 use crate::input::ConnectionId;
@@ -160,6 +161,8 @@ impl Host {
         out: &mut Effects,
     ) {
         match action {
+            // Nothing runs in it that could be told.
+            TerminalAction::Resized(_) if self.has_exited(terminal) => {}
             TerminalAction::Resized(size) => {
                 let (cols, rows) = (size.cols, size.rows);
                 let resize = TerminalCommand::Resize { cols, rows };
@@ -171,6 +174,13 @@ impl Host {
                 self.list_terminal(terminal, out);
             }
             _ => {}
+        }
+    }
+
+    fn has_exited(&self, terminal: &Uri) -> bool {
+        match self.state(terminal) {
+            Some(ChannelState::Terminal(state)) => state.lifecycle != TerminalLifecycle::Running,
+            _ => true,
         }
     }
 
@@ -239,6 +249,46 @@ impl Host {
         };
         self.terminals.insert(terminal.clone(), info);
         self.show_terminals(out);
+    }
+
+    /// Something happened in a terminal that an agent runs.
+    pub(crate) fn agent_terminal(
+        &mut self,
+        env: &Env,
+        terminal: &Uri,
+        action: TerminalAction,
+        out: &mut Effects,
+    ) {
+        match action {
+            TerminalAction::Exited(exited) => {
+                self.end_terminal(env, terminal, exited.exit_code, out);
+            }
+            action => {
+                if let TerminalAction::Data(_) = &action {
+                    self.announce_command(env, terminal, out);
+                }
+                self.originate(terminal, action, out);
+                self.trim_terminal(terminal, out);
+            }
+        }
+    }
+
+    /// An agent has stopped, and all that it ran in terminals.
+    pub(crate) fn end_agent_terminals(&mut self, env: &Env, session: &Uri, out: &mut Effects) {
+        let channels = self.channels.iter();
+        let own = channels.filter(|(uri, channel)| {
+            channel.session.as_ref() == Some(session)
+                && !self.terminals.contains_key(*uri)
+                && !self.runs.contains_key(*uri)
+        });
+        let running = own.filter(|(uri, _)| match self.state(uri) {
+            Some(ChannelState::Terminal(state)) => state.lifecycle == TerminalLifecycle::Running,
+            _ => false,
+        });
+        let running: Vec<_> = running.map(|(uri, _)| uri.clone()).collect();
+        for terminal in running {
+            self.end_terminal(env, &terminal, None, out);
+        }
     }
 
     /// A session is gone, with its terminals.

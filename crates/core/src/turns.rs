@@ -19,6 +19,7 @@ use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::policy;
+use crate::unfinished_calls::TurnEnd;
 
 /// Where the message of a turn comes from that the host starts.
 #[derive(Debug)]
@@ -65,6 +66,11 @@ impl Host {
         if !self.is_running(chat, turn) {
             return false;
         }
+        let end = match &error {
+            None => TurnEnd::Complete,
+            Some(part) => TurnEnd::Failed(&part.error.message),
+        };
+        self.complete_unfinished_calls(chat, end, out);
         let failed = error.is_some();
         let duration = self.chat(chat).map_or(Millis(0), |chat| elapsed(env, chat));
         let (turn_id, meta) = (turn.clone(), None);
@@ -138,6 +144,7 @@ impl Host {
                 duration: elapsed(env, state),
                 meta: None,
             });
+            self.complete_unfinished_calls(chat, TurnEnd::Cancelled, out);
             self.originate(chat, cancelled.clone(), out);
             self.react(env, chat, &cancelled.into(), out);
         }

@@ -41,6 +41,25 @@ pub fn default_chat(session: &Uri) -> Uri {
     Uri::from(format!("ahp-chat://default/{name}"))
 }
 
+/// Encodes text as one path segment of letters, digits, `-`, `_` and `~`.
+///
+/// Clients parse addresses and print them again, and not all of them keep
+/// percent escapes as they were. A segment has none, and different texts have
+/// different segments.
+pub fn path_segment(text: &str) -> String {
+    if text.is_empty() {
+        return "~".to_owned();
+    }
+    let mut segment = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => segment.push(byte.into()),
+            _ => segment.push_str(&format!("~{byte:02X}")),
+        }
+    }
+    segment
+}
+
 macro_rules! fixed_channels {
     ($($(#[$doc:meta])* $name:ident = $uri:literal;)*) => {$(
         $(#[$doc])*
@@ -89,4 +108,22 @@ fixed_channels! {
     RootChannel = "ahp-root://";
     /// The channel of the automation catalogue.
     AutomationsChannel = "ahp-automations://";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::path_segment;
+
+    #[test]
+    fn a_path_segment_has_no_escapes() {
+        for (text, segment) in [
+            ("", "~"),
+            ("turn-1_b", "turn-1_b"),
+            ("ahp-chat://default/YQ", "ahp-chat~3A~2F~2Fdefault~2FYQ"),
+            ("..", "~2E~2E"),
+            ("100% ~ü", "100~25~20~7E~C3~BC"),
+        ] {
+            assert_eq!(path_segment(text), segment, "{text:?}");
+        }
+    }
 }

@@ -3,10 +3,9 @@
 //! **What it does.** [`Files`] reads and changes files inside of granted
 //! folders; [`Contents`] keeps what is too large for a state; [`Watch`] tells
 //! what changes in a folder; [`Changes`] remembers how files were, and says how
-//! they differ; [`Terminal`] is a shell to type into, or a command; [`Plain`] is
-//! what it shows without its sequences; [`find_files`] looks for files by what
-//! was typed of their names; [`path_of`] and [`uri_of`] say which file a `file:`
-//! URI names.
+//! they differ; [`Terminal`] is a shell to type into, or a command;
+//! [`find_files`] looks for files by what was typed of their names; [`path_of`]
+//! and [`uri_of`] say which file a `file:` URI names.
 //!
 //! **What it never does.** It decides nothing about sessions and sends nothing
 //! to anybody: it is asked, and answers. It follows no symbolic link out of
@@ -37,8 +36,8 @@ pub use find::{Bounds, find_files};
 pub use git::{GitError, RepositoryCode, RepositoryHook, clone_shallow, version as git_version};
 pub use protected::ProtectedPaths;
 pub use terminal::{
-    GRACE, KeepOutput, Plain, Program, RUN_VARIABLE, Run, RunMark, RunningNote, Shell, Startup,
-    Tail, Terminal, TerminalError, TerminalStart, sweep,
+    GRACE, KeepOutput, Program, RUN_VARIABLE, Run, RunMark, RunningNote, Shell, Startup, Terminal,
+    TerminalError, TerminalStart, sweep,
 };
 pub use text::take_whole;
 pub use watch::{FolderSubscription, Watch, WatchDepth, WatchError, WatchEvent, WatchEvents};

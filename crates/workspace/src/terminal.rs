@@ -6,7 +6,6 @@ pub(crate) mod fuzzing;
 mod leftovers;
 mod marks;
 mod output;
-mod plain;
 mod program;
 mod run_mark;
 mod sequences;
@@ -30,7 +29,6 @@ use output::Output;
 use program::Prepared;
 
 pub use leftovers::{RunningNote, sweep};
-pub use plain::{Plain, Tail};
 pub use program::{Program, Run, Shell, Startup};
 pub use run_mark::{RUN_VARIABLE, RunMark};
 pub use whole::KeepOutput;

@@ -94,11 +94,8 @@ impl Asked {
     }
 
     /// What is asked, in words.
-    pub(crate) fn message(&self, title: String) -> String {
-        match &self.words {
-            Some(words) => format!("{title}\n\n{words}"),
-            None => title,
-        }
+    pub(crate) fn words(&self) -> Option<&str> {
+        self.words.as_deref()
     }
 
     /// The call was carried out: what it was to change is changed, also if it

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use agenthost_core::code_block;
 use agenthost_protocol::chat::{ToolResultContent, ToolResultEmbeddedResource, ToolResultText};
 use agenthost_protocol::common::{ContentRef, FileEdit, FileEditDiffStats, FileEditSide};
 use agenthost_protocol::ids::ToolCallId;
@@ -10,6 +11,7 @@ use agenthost_workspace::uri_of;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use super::line_diff::unified;
 use super::screens::Scene;
 use super::told::Teller;
 use super::wire::schema::{
@@ -21,6 +23,9 @@ const RUNNING: usize = 16 * 1024;
 
 /// Most lines of a file, before and after, whose difference is counted.
 const COUNTED: usize = 2_000;
+
+/// Most changes of files that are shown with a question.
+const MOST_DIFFS: usize = 10;
 
 /// What a tool has produced.
 pub(crate) fn results(
@@ -72,6 +77,21 @@ pub(crate) fn edits(content: &[Content], folder: &Path, teller: &mut Teller<'_>)
         _ => None,
     });
     diffs.map(|diff| edit(diff, folder, teller)).collect()
+}
+
+/// The same changes for people to read, as blocks of Markdown.
+pub(crate) fn diffs(content: &[Content], folder: &Path) -> Vec<String> {
+    let diffs = content.iter().filter_map(|content| match content {
+        Content::Diff(diff) => Some(diff),
+        _ => None,
+    });
+    let blocks = diffs.take(MOST_DIFFS).map(|diff| {
+        let path = diff.path.strip_prefix(folder).unwrap_or(&diff.path);
+        let before = diff.old_text.as_deref();
+        let text = unified(&path.to_string_lossy(), before, &diff.new_text);
+        code_block("diff", &text)
+    });
+    blocks.collect()
 }
 
 /// The text of what a tool has produced, where it is text.

@@ -281,6 +281,7 @@ plays! {
     arguments_grow
     a_running_call_may_ask
     a_refused_call_is_over
+    commands_are_shown_whole
     edits_are_kept
     what_a_question_says_is_no_result
     a_plan_is_one_call

@@ -8,16 +8,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use agenthost_core::{CommandLine, TerminalEnd};
+use agenthost_core::{CommandLine, PREVIEW_BYTES, TerminalEnd};
 use agenthost_protocol::chat::{
     TerminalCommandResult, ToolResultContent, ToolResultTerminal, ToolResultText,
 };
 use agenthost_protocol::common::ContentRef;
 use agenthost_protocol::ids::{ToolCallId, TurnId};
-use agenthost_protocol::terminal::{TerminalAction, TerminalData, TerminalExited};
-use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Tail, uri_of};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use agenthost_protocol::terminal::{OutputTail, TerminalAction, TerminalData, TerminalExited};
+use agenthost_protocol::uri::{Uri, path_segment};
+use agenthost_workspace::uri_of;
 use serde_json::Value;
 
 use super::told::{Teller, TerminalTold, Told};
@@ -26,9 +25,6 @@ use super::wire::schema::{ToolCallContent, ToolCallUpdate};
 
 /// Most terminals of a turn. What is said of more is not shown.
 const MOST: usize = 1_000;
-
-/// How much of what was written goes into a result, from the end, in bytes.
-const PREVIEW: usize = 4_000;
 
 /// Where the calls of a chat happen, and what they show.
 #[derive(Debug)]
@@ -55,7 +51,7 @@ struct Screen {
 enum Runner {
     Host,
     /// The agent; this is what it told last.
-    Agent(Box<Tail>),
+    Agent(Box<OutputTail>),
 }
 
 #[derive(Debug, Clone)]
@@ -139,8 +135,8 @@ impl Scene {
 
     /// A turn begins. What ended before is told by now.
     pub(crate) fn begin(&mut self, chat: &Uri, turn: &TurnId) {
-        let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        self.turn = format!("{}/{}", encode(chat.as_str()), encode(turn.as_str()));
+        let (chat, turn) = (path_segment(chat.as_str()), path_segment(turn.as_str()));
+        self.turn = format!("{chat}/{turn}");
         self.screens.retain(|_, screen| screen.end.is_none());
     }
 
@@ -287,7 +283,7 @@ impl Scene {
         if self.screens.contains_key(id) || self.screens.len() >= MOST {
             return;
         }
-        let name = utf8_percent_encode(id, NON_ALPHANUMERIC);
+        let name = path_segment(id);
         let address = Uri::from(format!("ahp-terminal:/{}/{name}", self.turn));
         let title = CommandLine(title.to_owned()).title();
         let opened = TerminalTold::Opened {
@@ -299,7 +295,7 @@ impl Scene {
         let screen = Screen {
             address,
             title,
-            runner: Runner::Agent(Box::new(Tail::new(PREVIEW))),
+            runner: Runner::Agent(Box::new(OutputTail::new(PREVIEW_BYTES))),
             call: Some(call.clone()),
             end: None,
         };

@@ -5,6 +5,7 @@
 //! all of it is put together by the call's name, and only steps that are next
 //! are told.
 
+mod display;
 mod hosted;
 
 use std::collections::BTreeMap;
@@ -26,7 +27,8 @@ use super::told::Teller;
 use super::wire::schema::{
     ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolKind,
 };
-use crate::mapper::{ToolReady, ToolSeen, TurnEvent};
+use crate::mapper::{ToolContent, ToolReady, ToolSeen, TurnEvent};
+use display::Stage;
 
 /// The calls of a turn.
 #[derive(Debug, Default)]
@@ -57,6 +59,8 @@ struct Call {
     asked: Asked,
     /// The tool of the host that it is of.
     tool: Option<HostTool>,
+    /// How far clients know it to be.
+    told_stage: Option<Stage>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -166,7 +170,12 @@ impl Tools {
         }
         scene.show(&id, &call.title(), remarks, teller);
         call.step = Step::Asking;
-        let edits = content::edits(&call.content, &scene.folder, teller);
+        // VS Code has one button of its own for a question with edits, which means
+        // this once. If the agent has no such option, the message has to do.
+        let edits = match options.iter().any(|option| option.kind == "allow_once") {
+            true => content::edits(&call.content, &scene.folder, teller),
+            false => Vec::new(),
+        };
         let question = ToolCallQuestion {
             confirmation_title: Some(call.title().into()),
             risk_assessment: None,
@@ -175,14 +184,16 @@ impl Tools {
             editable: Some(false),
             options: Some(options.iter().map(PermissionOption::told).collect()),
         };
-        let mut meta = call.meta();
+        call.told_stage = Some(Stage::Asks);
+        let mut meta = call.meta(Stage::Asks);
         let kinds = options
             .iter()
             .map(|option| (option.id.clone(), json!(option.kind)));
         meta.insert("permissionKinds".to_owned(), Value::Object(kinds.collect()));
         teller.turn(TurnEvent::ToolReady(Box::new(ToolReady {
             id,
-            message: call.asked.message(call.title()).into(),
+            message: call.asked_message(scene),
+            intention: call.intention(),
             input: call.input_text(),
             question: Some(question),
             contributor: call.contributor(),
@@ -198,7 +209,8 @@ impl Tools {
             && call.step == Step::Asking
         {
             call.step = Step::Running;
-            if !call.content.is_empty() && !call.is_clients() {
+            let is_silent = call.content.is_empty() && !call.is_command();
+            if !is_silent && !call.is_clients() {
                 call.tell_content(id, scene, teller);
             }
         }
@@ -265,35 +277,23 @@ impl Call {
         let own = || self.meta.as_ref().and_then(|meta| named_in(meta, 3));
         let kind = || Some(json!(self.kind?).as_str()?.to_owned());
         let name = self.name.clone().or_else(own);
-        name.or_else(kind).unwrap_or_else(|| "other".to_owned())
-    }
-
-    fn meta(&self) -> Object {
-        let mut meta = self.meta.clone().unwrap_or_default();
-        if let Some(kind) = self.kind {
-            meta.insert("kind".to_owned(), json!(kind));
-        }
-        if !self.locations.is_empty() {
-            meta.insert("locations".to_owned(), json!(self.locations));
-        }
-        meta.extend(self.app());
-        meta
-    }
-
-    fn input_text(&self) -> Option<String> {
-        match self.arguments()? {
-            Value::String(text) => Some(text.clone()),
-            input => Some(input.to_string()),
+        let name = name.or_else(kind).unwrap_or_else(|| "other".to_owned());
+        match name.as_str() {
+            // VS Code takes this one for a worker with a chat of its own, and
+            // shows nothing of a call without one.
+            "task" => "Task".to_owned(),
+            _ => name,
         }
     }
 
     fn see(&mut self, id: &ToolCallId, teller: &mut Teller<'_>) {
         self.step = Step::Coming;
-        let meta = Some(self.meta()).filter(|meta| !meta.is_empty());
+        let meta = Some(self.meta(Stage::Seen)).filter(|meta| !meta.is_empty());
         teller.turn(TurnEvent::ToolSeen(Box::new(ToolSeen {
             id: id.clone(),
             name: self.tool_name(),
             display_name: self.title(),
+            intention: self.intention(),
             contributor: self.contributor(),
             meta: meta.map(Meta::new),
         })));
@@ -303,8 +303,9 @@ impl Call {
     /// is what was added. When all are there they are told once more.
     fn tell_input(&mut self, id: &ToolCallId, teller: &mut Teller<'_>) {
         let text = match self.arguments() {
+            None => None,
             Some(Value::Object(fields)) if fields.is_empty() => None,
-            _ => self.input_text(),
+            Some(_) => self.input_text(),
         };
         let text = text.unwrap_or_default();
         let so_far = text.trim_end_matches(['}', ']', '"']);
@@ -324,10 +325,12 @@ impl Call {
 
     fn run(&mut self, id: &ToolCallId, teller: &mut Teller<'_>) {
         self.step = Step::Running;
-        let meta = Some(self.meta()).filter(|meta| !meta.is_empty());
+        self.told_stage = Some(Stage::Runs);
+        let meta = Some(self.meta(Stage::Runs)).filter(|meta| !meta.is_empty());
         teller.turn(TurnEvent::ToolReady(Box::new(ToolReady {
             id: id.clone(),
             message: self.title().into(),
+            intention: self.intention(),
             input: self.input_text(),
             question: None,
             contributor: self.contributor(),
@@ -335,10 +338,18 @@ impl Call {
         })));
     }
 
-    fn tell_content(&self, id: &ToolCallId, scene: &Scene, teller: &mut Teller<'_>) {
-        let mut results = content::results(id, &self.content, scene, teller);
-        results.iter_mut().for_each(content::cut_back);
-        teller.turn(TurnEvent::ToolContent(id.clone(), results));
+    /// Tells what a running call has produced. One that was asked about is shown
+    /// as a command only now.
+    fn tell_content(&mut self, id: &ToolCallId, scene: &Scene, teller: &mut Teller<'_>) {
+        let mut content = content::results(id, &self.content, scene, teller);
+        content.iter_mut().for_each(content::cut_back);
+        let asked = self.told_stage.replace(Stage::Runs) == Some(Stage::Asks);
+        let is_new = asked && self.is_command();
+        teller.turn(TurnEvent::ToolContent(ToolContent {
+            id: id.clone(),
+            content,
+            meta: is_new.then(|| Meta::new(self.meta(Stage::Runs))),
+        }));
     }
 
     fn end(&mut self, id: &ToolCallId, ended: Ended, scene: &mut Scene, teller: &mut Teller<'_>) {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use agenthost_core::agent::{AgentCommand, AgentEvent, Decision};
-use agenthost_core::{COMMAND_COLS, COMMAND_ROWS, CommandLine, CommandReport, TerminalEvent};
+use agenthost_core::{
+    COMMAND_COLS, COMMAND_ROWS, CommandLine, CommandReport, TerminalEvent, terminal_call_meta,
+};
 use agenthost_protocol::chat::{ConfirmationOption, ConfirmationOptionKind, ErrorPart};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::{ConfirmationOptionId, ToolCallId, TurnId};
@@ -13,14 +15,13 @@ use agenthost_protocol::terminal::{
     TerminalAction, TerminalClaim, TerminalCwdChanged, TerminalExited, TerminalSessionClaim,
     TerminalState, TerminalTitleChanged,
 };
-use agenthost_protocol::uri::Uri;
+use agenthost_protocol::uri::{Uri, path_segment};
 use agenthost_workspace::{Program, TerminalStart, path_of};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::sync::mpsc;
 
 use super::running::{Keyboard, Running};
 use crate::agent::{Events, HostGone};
-use crate::mapper::{ToolStart, TurnEvent, TurnMapper};
+use crate::mapper::{ToolContent, ToolStart, TurnEvent, TurnMapper};
 
 const HELP: &str = "\
 I am the shell: no model, just your commands. Each message is a command line; I ask before I run it, in the first
@@ -70,9 +71,10 @@ impl Turn {
             id: call.clone(),
             name: "shell".to_owned(),
             display_name: "Shell".to_owned(),
-            message: format!("Run {}", line.title()).into(),
+            message: line.invocation(),
             input: Some(line.0.clone()),
             question: (!always).then(|| ToolStart::ask("Run in terminal", options())),
+            meta: always.then(terminal_call_meta),
         };
         self.say(TurnEvent::Tool(Box::new(start))).await?;
         if !always {
@@ -128,7 +130,11 @@ impl Turn {
         };
         running.connect(&self.keyboard, &report.terminal);
         self.open_terminal(&call, &report).await?;
-        let shown = TurnEvent::ToolContent(call.clone(), report.running());
+        let shown = TurnEvent::ToolContent(ToolContent {
+            id: call.clone(),
+            content: report.running(),
+            meta: Some(terminal_call_meta()),
+        });
         self.say(shown).await?;
         let end = loop {
             tokio::select! {
@@ -148,15 +154,17 @@ impl Turn {
         };
         // What it left in the background ends with it.
         drop(running);
-        self.tell_exit(&report.terminal, end.exit_code).await?;
+        // The call has the output before clients let go of the terminal.
+        let exit_code = end.exit_code;
         let result = Box::new(report.ended(end));
         self.say(TurnEvent::ToolDone(call, result)).await?;
+        self.tell_exit(&report.terminal, exit_code).await?;
         self.end(None).await
     }
 
     fn terminal_address(&self) -> Uri {
-        let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        let (chat, name) = (encode(self.chat.as_str()), encode(self.turn.as_str()));
+        let chat = path_segment(self.chat.as_str());
+        let name = path_segment(self.turn.as_str());
         Uri::from(format!("ahp-terminal:/{chat}/{name}"))
     }
 
@@ -181,6 +189,7 @@ impl Turn {
         let opened = AgentEvent::TerminalOpened {
             terminal: report.terminal.clone(),
             state: Box::new(state),
+            command: Some(report.line.clone()),
         };
         self.events.send(opened).await
     }

@@ -78,7 +78,12 @@ async fn a_command_runs_for_all_to_see() {
     let (mut said, mut address, mut written) = (Vec::new(), None, String::new());
     loop {
         match bench.event().await {
-            AgentEvent::TerminalOpened { terminal, state } => {
+            AgentEvent::TerminalOpened {
+                terminal,
+                state,
+                command,
+            } => {
+                assert!(command.is_some());
                 let claim = wire::to_json(&state.claim);
                 assert_eq!(claim["session"], session().as_str());
                 assert_eq!(claim["chat"], chat().as_str());

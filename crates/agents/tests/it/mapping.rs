@@ -1,6 +1,6 @@
 //! What agents say becomes actions that always apply.
 
-use agenthost_agents::{ToolStart, TurnEvent, TurnMapper};
+use agenthost_agents::{ToolContent, ToolStart, TurnEvent, TurnMapper};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ToolCallQuestion, ToolCallResult};
@@ -19,7 +19,16 @@ fn tool(id: &str, question: Option<ToolCallQuestion>) -> TurnEvent {
         message: "Run".into(),
         input: None,
         question,
+        meta: None,
     }))
+}
+
+fn content(id: &str) -> TurnEvent {
+    TurnEvent::ToolContent(ToolContent {
+        id: ToolCallId::from(id),
+        content: Vec::new(),
+        meta: None,
+    })
 }
 
 fn done(id: &str) -> TurnEvent {
@@ -45,10 +54,10 @@ fn every_action_applies() {
         TurnEvent::Text("Hel".to_owned()),
         TurnEvent::Text("lo".to_owned()),
         tool("a", None),
-        TurnEvent::ToolContent(ToolCallId::from("a"), Vec::new()),
+        content("a"),
         // An agent that repeats itself, or talks of what is not there.
         tool("a", None),
-        TurnEvent::ToolContent(ToolCallId::from("nobody"), Vec::new()),
+        content("nobody"),
         done("nobody"),
         TurnEvent::Text("between".to_owned()),
         done("a"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use agenthost_agents::{Agent, Agents, Session, SessionFuture, ShellAgent};
 use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes};
-use agenthost_core::{Input, TerminalCommand};
+use agenthost_core::{CommandLine, Input, TerminalCommand};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::terminal::{TerminalAction, TerminalInput};
@@ -26,7 +26,7 @@ async fn a_command_is_asked_for_run_and_reported() {
         bench.until("ready").await,
         [
             "start shell",
-            "ready Run pwd; echo oops >&2; exit 3 and asks"
+            "ready Run `pwd; echo oops >&2; exit 3` and asks"
         ]
     );
     bench.approve("t1", "once");
@@ -43,18 +43,19 @@ async fn a_command_is_asked_for_run_and_reported() {
     assert_eq!(output, format!("{}\noops\n", path.display()));
     let last: Vec<_> = events.iter().rev().take(3).collect();
     assert_eq!(last[0], "end t1");
+    // The call has its output before the terminal is gone.
+    assert_eq!(last[1], "exited Some(3)");
     assert!(
-        last[1].starts_with("complete false {\"exitCode\":3,"),
+        last[2].starts_with("complete false {\"exitCode\":3,"),
         "{last:?}"
     );
     // Without what only a terminal understands.
-    assert!(last[1].contains("\\noops\\n\""), "{last:?}");
-    assert_eq!(last[2], "exited Some(3)");
+    assert!(last[2].contains("\\noops\\n\""), "{last:?}");
     // Asked again the next time.
     bench.prompt("t2", "true");
     assert_eq!(
         bench.until("ready").await.last().unwrap(),
-        "ready Run true and asks"
+        "ready Run `true` and asks"
     );
 }
 
@@ -65,11 +66,18 @@ async fn a_command_is_typed_into() {
     bench.prompt("t1", "stty size; read answer; stty size; echo got:$answer");
     bench.until("ready").await;
     bench.approve("t1", "once");
-    let (terminal, state) = loop {
-        if let AgentEvent::TerminalOpened { terminal, state } = bench.event().await {
-            break (terminal, state);
+    let (terminal, state, command) = loop {
+        if let AgentEvent::TerminalOpened {
+            terminal,
+            state,
+            command,
+        } = bench.event().await
+        {
+            break (terminal, state, command);
         }
     };
+    let line = "stty size; read answer; stty size; echo got:$answer";
+    assert_eq!(command, Some(CommandLine(line.to_owned())));
     assert_eq!(state.is_pty, Some(true));
     assert_eq!((state.cols, state.rows), (Some(120), Some(30)));
     let events = bench.until("data").await;
@@ -110,7 +118,7 @@ async fn everything_can_be_allowed_for_a_session() {
     bench.until("end t1").await;
     bench.prompt("t2", "echo again");
     let events = bench.until("end t2").await;
-    assert_eq!(events[1], "ready Run echo again and runs");
+    assert_eq!(events[1], "ready Run `echo again` and runs");
     assert!(
         events.contains(&"data \"again\\r\\n\"".to_owned()),
         "{events:?}"

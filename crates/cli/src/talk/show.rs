@@ -10,9 +10,8 @@ use agenthost_protocol::chat::{
     ChatAction, ResponsePart, ToolCall, ToolCallComplete, ToolResultContent, TurnCancelled,
     TurnState,
 };
-use agenthost_protocol::terminal::{TerminalAction, TerminalLifecycle, TerminalPart};
+use agenthost_protocol::terminal::{PlainOutput, TerminalAction, TerminalLifecycle, TerminalPart};
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::Plain;
 
 use crate::output;
 use crate::spool::Spool;
@@ -47,7 +46,7 @@ struct Terminal {
     repeats: bool,
     /// Where it is not shown on a terminal, what only one understands is left
     /// out.
-    plain: Plain,
+    plain: PlainOutput,
 }
 
 impl Show {
@@ -234,8 +233,14 @@ impl Show {
                 self.follow(client, &changed.content).await?;
             }
             ChatAction::ToolCallComplete(complete) => {
-                let content = complete.result.content.as_deref();
-                self.follow(client, content.unwrap_or_default()).await?;
+                let content = complete.result.content.as_deref().unwrap_or_default();
+                self.follow(client, content).await?;
+                for block in content {
+                    // The rest of its last line comes before how it ended.
+                    if let ToolResultContent::Terminal(block) = block {
+                        self.end_output(&block.resource)?;
+                    }
+                }
                 self.complete(complete)?;
             }
             ChatAction::ToolCallConfirmed(confirmed) if !confirmed.approved => self.failed = true,

@@ -141,7 +141,7 @@ fn a_turn_runs_in_the_terminal() {
     // And it makes the state that was shown.
     let output = run(path, &["reduce", "-", "--compact"], &lines);
     let state = out(&output);
-    assert!(state.contains(r#""value":"hi\r\n""#), "{state}");
+    assert!(state.contains(r#""output":"hi\r\n""#), "{state}");
 }
 
 /// Without a terminal, nothing that only a terminal understands is shown; and

@@ -9,6 +9,8 @@ use agenthost_protocol::terminal::{TerminalAction, TerminalState};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
+use crate::terminal_output::CommandLine;
+
 /// What an agent tells the host.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentEvent {
@@ -111,6 +113,8 @@ pub enum AgentEvent {
         terminal: Uri,
         /// How it starts.
         state: Box<TerminalState>,
+        /// The command that it was opened for, if it is one command.
+        command: Option<CommandLine>,
     },
     /// Something happened in a terminal of its own.
     Terminal {

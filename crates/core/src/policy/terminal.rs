@@ -12,11 +12,11 @@ use crate::terminals::SIZES;
 pub(super) fn judge(
     terminal: &TerminalState,
     client: &ClientId,
-    action: TerminalAction,
+    mut action: TerminalAction,
 ) -> Result<TerminalAction, Refusal> {
     let exited = matches!(terminal.lifecycle, TerminalLifecycle::Exited(_));
-    match &action {
-        TerminalAction::Input(_) | TerminalAction::Resized(_) if exited => {
+    match &mut action {
+        TerminalAction::Input(_) if exited => {
             return Err(Refusal::Invalid("the terminal has exited".to_owned()));
         }
         TerminalAction::Resized(size)
@@ -24,6 +24,12 @@ pub(super) fn judge(
         {
             let reason = "a terminal has 1 to 1000 columns and rows";
             return Err(Refusal::Invalid(reason.to_owned()));
+        }
+        // Clients fit whatever they show to their window (VS Code). A terminal
+        // that has exited keeps its size, and says so (TER-11).
+        TerminalAction::Resized(size) if exited => {
+            size.cols = terminal.cols.unwrap_or(size.cols);
+            size.rows = terminal.rows.unwrap_or(size.rows);
         }
         TerminalAction::Input(_) => match &terminal.claim {
             TerminalClaim::Client(claim) if claim.client_id == *client => {}

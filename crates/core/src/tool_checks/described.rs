@@ -4,11 +4,13 @@ use agenthost_protocol::chat::{
     ChatAction, ToolCall, ToolCallCompleted, ToolCallContributor, ToolCallHead, ToolCallReady,
     ToolCallTarget, ToolInput,
 };
+use agenthost_protocol::common::Meta;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{self, Json, Object};
 
 use crate::client_tools::{client_tools, plain};
+use crate::command_report::RAW_INPUT;
 use crate::customizations::server;
 use crate::host::Host;
 use crate::tool_use::{ToolMoment, ToolUse};
@@ -40,7 +42,10 @@ impl Host {
             chat: chat.clone(),
             moment: ToolMoment::Before,
             names: self.names(session, call.head()?, contributor),
-            input: input(ready.tool_input.as_ref().or(before)),
+            input: input(
+                ready.target.meta.as_ref(),
+                ready.tool_input.as_ref().or(before),
+            ),
             response: None,
         })
     }
@@ -58,7 +63,7 @@ impl Host {
             chat: chat.clone(),
             moment,
             names: self.names(session, &call.head, None),
-            input: input(call.parameters.tool_input.as_ref()),
+            input: input(call.head.meta.as_ref(), call.parameters.tool_input.as_ref()),
             response: Some(wire::to_json(&call.result)),
         })
     }
@@ -135,7 +140,10 @@ fn long_name(server: &str, tool: &str) -> String {
 }
 
 /// Arguments. What is too large to be in the state is told by its address.
-fn input(input: Option<&ToolInput>) -> Json {
+fn input(meta: Option<&Meta>, input: Option<&ToolInput>) -> Json {
+    if let Some(raw) = meta.and_then(|meta| meta.get(RAW_INPUT)) {
+        return raw.clone();
+    }
     match input {
         None => Json::Object(Object::new()),
         Some(ToolInput::Inline(text)) => json(text),

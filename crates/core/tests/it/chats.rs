@@ -268,6 +268,7 @@ fn a_terminal_keeps_the_end_of_its_output() {
     let opened = AgentEvent::TerminalOpened {
         terminal: terminal.clone(),
         state: Box::new(state),
+        command: None,
     };
     agent(&mut world, opened);
     run(&mut world, "c1 subscribe ahp-terminal:/1");

@@ -38,6 +38,7 @@ mod terminal_turns;
 mod terminals;
 mod tool_hooks;
 mod turns;
+mod unfinished_calls;
 mod using_tools;
 mod vscode;
 mod vscode_customizations;

@@ -318,7 +318,8 @@ const ROWS: &[Row] = &[
         accepted: &[r#"{"cols": 80, "rows": 24}"#],
         refused: &[(r#"{"cols": 0, "rows": 24}"#, "a terminal has 1 to 1000 columns and rows")] },
     Row { action: "terminal/resized", scene: Scene::Terminals, channel: "ahp-terminal:/over",
-        accepted: &[], refused: &[(r#"{"cols": 80, "rows": 24}"#, "the terminal has exited")] },
+        accepted: &[r#"{"cols": 80, "rows": 24}"#],
+        refused: &[(r#"{"cols": 0, "rows": 24}"#, "a terminal has 1 to 1000 columns and rows")] },
     Row { action: "terminal/claimed", scene: Scene::Terminals, channel: "ahp-terminal:/mine",
         accepted: &[r#"{"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat:/1"}}"#, r#"{"claim": {"kind": "client", "clientId": "a"}}"#],
         refused: &[(r#"{"claim": {"kind": "client", "clientId": "b"}}"#, "a client can only do this for itself")] },
@@ -490,6 +491,7 @@ fn open_terminals(world: &mut World) {
         let opened = AgentEvent::TerminalOpened {
             terminal: terminal.clone(),
             state: Box::new(TerminalState::new("x", claim)),
+            command: None,
         };
         let session = uri("s1");
         world.step(Input::Agent {

@@ -28,49 +28,51 @@ fn a_message_can_be_a_command() {
             c1 says t1 !make  test
                 c1: 3 s1.chat by a chat/turnStarted {"message":{"text":"!make  test","origin":{"kind":"user"}},"turnId":"t1","startedAt":"2026-01-05T09:00:00Z"}
                 changes s1: mark before t1
-                c1: 6 s1.chat chat/toolCallStart {"displayName":"Terminal","turnId":"t1","toolCallId":"command","toolName":"terminal"}
-                c1: 7 s1.chat chat/toolCallReady {"confirmed":"user-action","turnId":"t1","toolCallId":"command","invocationMessage":"Run make  test","toolInput":"make  test"}
+                c1: 6 s1.chat chat/toolCallStart {"displayName":"Terminal","turnId":"t1","toolCallId":"command","_meta":{"toolKind":"terminal","language":"shellscript"},"toolName":"terminal"}
+                c1: 7 s1.chat chat/toolCallReady {"confirmed":"user-action","turnId":"t1","toolCallId":"command","invocationMessage":{"markdown":"Run `make  test`"},"toolInput":"make  test"}
                 c1: 8 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"make  test","isPty":true}],"turnId":"t1","toolCallId":"command"}
                 terminal run: open "make  test" in file:///w, 120 by 30
             terminal run wrote ok
-                c1: 9 run terminal/data {"data":"ok"}
+                c1: 9 run terminal/commandExecuted {"timestamp":1767603600000,"commandId":"a-command","commandLine":"make  test"}
+                c1: 10 run terminal/data {"data":"ok"}
             c1 ! run terminal/input {"data": "y"}
                 terminal run: type "y"
-                c1: 10 shown terminal/input {"data":"y"}
+                c1: 11 shown terminal/input {"data":"y"}
             c1 ! run terminal/resized {"cols": 90, "rows": 20}
-                c1: 11 run by a terminal/resized {"rows":20,"cols":90}
+                c1: 12 run by a terminal/resized {"rows":20,"cols":90}
                 terminal run: resize to 90 by 20
             terminal run exited 0 ok
-                c1: 12 run terminal/exited {"exitCode":0}
                 terminal run: close
-                c1: 13 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Ran make  test","content":[{"type":"text","text":"ok"},{"type":"terminal","resource":"ahp-terminal:/a-command","title":"make  test","isPty":true,"result":{"exitCode":0,"preview":"ok","truncated":false}}]},"turnId":"t1","toolCallId":"command"}
-                c1: 14 s1.chat chat/turnComplete {"duration":2500,"turnId":"t1"}
+                c1: 13 run terminal/commandFinished {"durationMs":2500,"commandId":"a-command","exitCode":0}
+                c1: 14 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Ran make  test","content":[{"type":"text","text":"ok"},{"type":"terminal","resource":"ahp-terminal:/a-command","title":"make  test","isPty":true,"result":{"exitCode":0,"preview":"ok","truncated":false}}]},"turnId":"t1","toolCallId":"command"}
+                c1: 15 run terminal/exited {"exitCode":0}
+                c1: 16 s1.chat chat/turnComplete {"duration":2500,"turnId":"t1"}
                 changes s1: mark after t1, chat since before t1
             terminal run wrote late
                 nothing
             c1 says t2 ! false
-                c1: 16 s1.chat by a chat/turnStarted {"message":{"text":"! false","origin":{"kind":"user"}},"turnId":"t2","startedAt":"2026-01-05T09:00:00Z"}
+                c1: 18 s1.chat by a chat/turnStarted {"message":{"text":"! false","origin":{"kind":"user"}},"turnId":"t2","startedAt":"2026-01-05T09:00:00Z"}
                 changes s1: mark before t2
-                c1: 18 s1.chat chat/toolCallStart {"displayName":"Terminal","turnId":"t2","toolCallId":"command","toolName":"terminal"}
-                c1: 19 s1.chat chat/toolCallReady {"confirmed":"user-action","turnId":"t2","toolCallId":"command","invocationMessage":"Run false","toolInput":"false"}
-                c1: 20 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"false","isPty":true}],"turnId":"t2","toolCallId":"command"}
+                c1: 20 s1.chat chat/toolCallStart {"displayName":"Terminal","turnId":"t2","toolCallId":"command","_meta":{"toolKind":"terminal","language":"shellscript"},"toolName":"terminal"}
+                c1: 21 s1.chat chat/toolCallReady {"confirmed":"user-action","turnId":"t2","toolCallId":"command","invocationMessage":{"markdown":"Run `false`"},"toolInput":"false"}
+                c1: 22 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"false","isPty":true}],"turnId":"t2","toolCallId":"command"}
                 terminal run: open "false" in file:///w, 120 by 30
             terminal run exited 1
                 terminal run: close
-                c1: 22 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"Ran false","content":[{"type":"text","text":""},{"type":"terminal","resource":"ahp-terminal:/a-command","title":"false","isPty":true,"result":{"exitCode":1,"preview":"","truncated":false}}],"error":{"message":"it ended with exit code 1"}},"turnId":"t2","toolCallId":"command"}
-                c1: 23 s1.chat chat/turnComplete {"duration":2500,"turnId":"t2"}
+                c1: 25 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"Ran false","content":[{"type":"text","text":""},{"type":"terminal","resource":"ahp-terminal:/a-command","title":"false","isPty":true,"result":{"exitCode":1,"preview":"","truncated":false}}],"error":{"message":"it ended with exit code 1"}},"turnId":"t2","toolCallId":"command"}
+                c1: 27 s1.chat chat/turnComplete {"duration":2500,"turnId":"t2"}
                 changes s1: mark after t2, chat since before t1
             c1 says t3 !no/such
-                c1: 25 s1.chat by a chat/turnStarted {"message":{"text":"!no/such","origin":{"kind":"user"}},"turnId":"t3","startedAt":"2026-01-05T09:00:00Z"}
+                c1: 29 s1.chat by a chat/turnStarted {"message":{"text":"!no/such","origin":{"kind":"user"}},"turnId":"t3","startedAt":"2026-01-05T09:00:00Z"}
                 changes s1: mark before t3
-                c1: 27 s1.chat chat/toolCallStart {"displayName":"Terminal","turnId":"t3","toolCallId":"command","toolName":"terminal"}
-                c1: 28 s1.chat chat/toolCallReady {"confirmed":"user-action","turnId":"t3","toolCallId":"command","invocationMessage":"Run no/such","toolInput":"no/such"}
-                c1: 29 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"no/such","isPty":true}],"turnId":"t3","toolCallId":"command"}
+                c1: 31 s1.chat chat/toolCallStart {"displayName":"Terminal","turnId":"t3","toolCallId":"command","_meta":{"toolKind":"terminal","language":"shellscript"},"toolName":"terminal"}
+                c1: 32 s1.chat chat/toolCallReady {"confirmed":"user-action","turnId":"t3","toolCallId":"command","invocationMessage":{"markdown":"Run `no/such`"},"toolInput":"no/such"}
+                c1: 33 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"no/such","isPty":true}],"turnId":"t3","toolCallId":"command"}
                 terminal run: open "no/such" in file:///w, 120 by 30
             terminal run failed the folder is not there
                 terminal run: close
-                c1: 32 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"Could not run no/such","error":{"message":"the folder is not there"}},"turnId":"t3","toolCallId":"command"}
-                c1: 33 s1.chat chat/turnComplete {"duration":2500,"turnId":"t3"}
+                c1: 35 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"Could not run no/such","error":{"message":"the folder is not there"}},"turnId":"t3","toolCallId":"command"}
+                c1: 37 s1.chat chat/turnComplete {"duration":2500,"turnId":"t3"}
                 changes s1: mark after t3, chat since before t1
         "#]],
     );
@@ -126,15 +128,18 @@ fn a_command_ends_with_its_turn() {
             agent s1 end t1
                 nothing
             c1 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 0}
-                c1: 9 s1.chat by a chat/turnCancelled {"duration":0,"turnId":"t1"}
+                c1: 9 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"sleep 1000","content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"sleep 1000","isPty":true,"result":{"preview":"","truncated":false}}],"error":{"message":"it was cancelled","code":"cancelled"}},"turnId":"t1","toolCallId":"command"}
+                c1: 10 s1.chat by a chat/turnCancelled {"duration":0,"turnId":"t1"}
                 terminal run: close
             terminal run wrote bye
-                c1: 11 run terminal/data {"data":"bye"}
+                c1: 12 run terminal/commandExecuted {"timestamp":1767603600000,"commandId":"a-command","commandLine":"sleep 1000"}
+                c1: 13 run terminal/data {"data":"bye"}
             terminal run exited
-                c1: 12 run terminal/exited {}
                 terminal run: close
+                c1: 14 run terminal/commandFinished {"durationMs":0,"commandId":"a-command"}
+                c1: 15 run terminal/exited {}
             c1 ! s1.chat chat/truncated {"turnId": "t1"}
-                c1: 18 s1.chat by a chat/truncated {"turnId":"t1"}
+                c1: 21 s1.chat by a chat/truncated {"turnId":"t1"}
                 agent s1: rewind to None
                 terminal run: close
             c1 disposeSession s1
@@ -224,12 +229,12 @@ fn a_restart_ends_a_command() {
         "#,
         expect![[r#"
             c2 subscribe s1.chat
-                c2: snapshot of s1.chat at 11
+                c2: snapshot of s1.chat at 15
             c2 says t2 !make
-                c2: 12 s1.chat by a chat/turnStarted {"message":{"text":"!make","origin":{"kind":"user"}},"turnId":"t2","startedAt":"2026-01-05T09:00:00Z"}
-                c2: 14 s1.chat chat/toolCallStart {"displayName":"Terminal","turnId":"t2","toolCallId":"command","toolName":"terminal"}
-                c2: 15 s1.chat chat/toolCallReady {"confirmed":"user-action","turnId":"t2","toolCallId":"command","invocationMessage":"Run make","toolInput":"make"}
-                c2: 16 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"make","isPty":true}],"turnId":"t2","toolCallId":"command"}
+                c2: 16 s1.chat by a chat/turnStarted {"message":{"text":"!make","origin":{"kind":"user"}},"turnId":"t2","startedAt":"2026-01-05T09:00:00Z"}
+                c2: 18 s1.chat chat/toolCallStart {"displayName":"Terminal","turnId":"t2","toolCallId":"command","_meta":{"toolKind":"terminal","language":"shellscript"},"toolName":"terminal"}
+                c2: 19 s1.chat chat/toolCallReady {"confirmed":"user-action","turnId":"t2","toolCallId":"command","invocationMessage":{"markdown":"Run `make`"},"toolInput":"make"}
+                c2: 20 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"make","isPty":true}],"turnId":"t2","toolCallId":"command"}
                 terminal run: open "make" in home, 120 by 30
         "#]],
     );

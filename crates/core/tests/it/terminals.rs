@@ -332,6 +332,7 @@ fn a_terminal_of_an_agent_can_be_typed_into() {
             is_pty: Some(true),
             ..TerminalState::new("make", claim)
         }),
+        command: None,
     };
     world.step(Input::Agent {
         session: uri("s1"),

@@ -49,7 +49,11 @@ impl Agent for Speaker {
                         session.events.send(AgentEvent::Opened { tools }).await?;
                         let terminal = Uri::from(TERMINAL);
                         let state = Box::new(terminal_state(&session.uri));
-                        let opened = AgentEvent::TerminalOpened { terminal, state };
+                        let opened = AgentEvent::TerminalOpened {
+                            terminal,
+                            state,
+                            command: None,
+                        };
                         session.events.send(opened).await?;
                     }
                     AgentCommand::Prompt {
@@ -125,6 +129,7 @@ async fn call(
             message: "Reading a file".into(),
             input: Some(r#"{"path": "src/main.rs"}"#.to_owned()),
             question: None,
+            meta: None,
         };
         let done = ToolCallResult {
             success: true,

@@ -16,7 +16,7 @@ fn the_agent() {
     acp_agent::play();
 }
 
-fn agent(how: &str) -> AcpAgent {
+pub(crate) fn agent(how: &str) -> AcpAgent {
     let (program, arguments) = acp_agent::command("acp::the_agent");
     let launch = AcpLaunch {
         program,
@@ -43,7 +43,7 @@ fn parts(chat: &Value) -> Vec<String> {
 
 const ASK: &str = r#"ask {"toolCall": {"toolCallId": "c1", "title": "Edit a", "rawInput": {"path": "a"},
     "content": [{"type": "diff", "path": "/tmp/a", "oldText": "one", "newText": "two"}]},
-    "options": [{"optionId": "all", "name": "Always", "kind": "allow_always"}, {"optionId": "no", "name": "No", "kind": "reject_once"}]}"#;
+    "options": [{"optionId": "once", "name": "Once", "kind": "allow_once"}, {"optionId": "all", "name": "Always", "kind": "allow_always"}, {"optionId": "no", "name": "No", "kind": "reject_once"}]}"#;
 
 #[tokio::test]
 async fn a_turn_from_an_agent_to_a_client() {
@@ -69,7 +69,7 @@ async fn a_turn_from_an_agent_to_a_client() {
         .until(|action| matches!(action, StateAction::ChatToolCallReady(_)))
         .await;
     let ready = serde_json::to_value(&ready).unwrap();
-    assert_eq!(ready["options"][0]["id"], "all");
+    assert_eq!(ready["options"][1]["id"], "all");
     let uri = ready["edits"]["items"][0]["before"]["content"]["uri"].clone();
     let params = json!({"channel": "ahp-root://", "uri": uri});
     let read: Value = client.request("resourceRead", params).await.unwrap();

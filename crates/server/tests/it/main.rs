@@ -36,5 +36,6 @@ mod tool_hooks;
 mod tool_servers;
 mod using_tools;
 mod vscode;
+mod vscode_calls;
 mod vscode_customizations;
 mod ways;

@@ -51,7 +51,7 @@ async fn three_clients_see_one_turn_and_another_approves_it() {
         panic!("expected a terminal");
     };
     let terminal = serde_json::to_value(terminal).unwrap();
-    assert_eq!(terminal["content"][0]["value"], "hello\r\n");
+    assert_eq!(terminal["content"][0]["output"], "hello\r\n");
     assert_eq!(
         terminal["lifecycle"],
         json!({"status": "exited", "exitCode": 3})

@@ -1,14 +1,14 @@
 //! The fuzz target of terminals: output as a program writes it.
 
 use agenthost_core::TerminalEvent;
+use agenthost_protocol::terminal::{OutputTail, PlainOutput};
 
-use super::plain::{Plain, Tail};
 use super::sequences::Sequences;
 
 /// What shells are given to mark their commands with.
 const NONCE: &str = "n";
 
-/// Most bytes that `Tail` keeps here.
+/// Most bytes that `OutputTail` keeps here.
 const TAIL: usize = 64;
 
 /// Feeds output whole, in two pieces and in small pieces: the events must be
@@ -80,11 +80,11 @@ fn check_is_whole(text: &str, written: &[u8]) {
 
 /// Plain text does not depend on how it comes, and its tail is its end.
 fn check_plain(text: &str, size: usize) {
-    let mut whole = Plain::default();
+    let mut whole = PlainOutput::default();
     let mut expected = whole.push(text);
-    let mut pieces = Plain::default();
+    let mut pieces = PlainOutput::default();
     let mut found = String::new();
-    let mut tail = Tail::new(TAIL);
+    let mut tail = OutputTail::new(TAIL);
     let mut rest = text;
     while !rest.is_empty() {
         let end = rest.ceil_char_boundary(size.min(rest.len()));

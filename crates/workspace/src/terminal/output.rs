@@ -5,11 +5,11 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agenthost_core::{TerminalEnd, TerminalEvent};
+use agenthost_core::{PREVIEW_BYTES, TerminalEnd, TerminalEvent};
+use agenthost_protocol::terminal::OutputTail;
 use filedescriptor::{Error, FileDescriptor, POLLERR, POLLHUP, POLLIN, poll, pollfd};
 
 use super::ending::{End, Life};
-use super::plain::Tail;
 use super::program::{Integration, Program};
 use super::sequences::Sequences;
 use super::whole::{KeepOutput, Whole};
@@ -20,9 +20,6 @@ const PIECE: usize = 64 * 1024;
 /// Most bytes that are read after the end of the program: as much as a
 /// terminal can hold, and then some.
 const REST: usize = 1024 * 1024;
-
-/// How much of a command's output goes into its result, from the end.
-const TAIL: usize = 4_000;
 
 /// How long a shell may take to say which command it has begun.
 const MOMENT: Duration = Duration::from_millis(50);
@@ -146,7 +143,7 @@ enum Flow {
     Command {
         announced: Instant,
         sent: usize,
-        tail: Tail,
+        tail: OutputTail,
         whole: Option<Whole>,
     },
 }
@@ -161,7 +158,7 @@ impl Flow {
             Program::Command(_) | Program::Run(_) => Flow::Command {
                 announced: Instant::now(),
                 sent: 0,
-                tail: Tail::new(TAIL),
+                tail: OutputTail::new(PREVIEW_BYTES),
                 // The command is more important than what becomes of its output.
                 whole: keep.and_then(|keep| Whole::begin(keep).ok()),
             },

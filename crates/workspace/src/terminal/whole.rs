@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use agenthost_core::SessionKey;
 use agenthost_protocol::common::ContentRef;
+use agenthost_protocol::terminal::PlainOutput;
 
-use super::plain::Plain;
 use crate::contents::Contents;
 use crate::files::LARGEST;
 
@@ -32,7 +32,7 @@ pub struct KeepOutput {
 /// The output of a command, as plain text, while it is written.
 pub(super) struct Whole {
     keep: KeepOutput,
-    plain: Plain,
+    plain: PlainOutput,
     /// Has no name, so nothing of it is left whatever happens.
     file: File,
     written: u64,
@@ -43,7 +43,7 @@ impl Whole {
     pub(super) fn begin(keep: KeepOutput) -> io::Result<Self> {
         Ok(Whole {
             keep,
-            plain: Plain::default(),
+            plain: PlainOutput::default(),
             file: tempfile::tempfile()?,
             written: 0,
             left_out: 0,

@@ -143,17 +143,18 @@ impl Bridge {
             cols: Some(COMMAND_COLS),
             rows: Some(COMMAND_ROWS),
             is_pty: Some(true),
-            ..TerminalState::new(opened.title.clone(), TerminalClaim::Session(claim))
+            ..TerminalState::new(opened.line.title(), TerminalClaim::Session(claim))
         };
         let told = AgentEvent::TerminalOpened {
             terminal: opened.address.clone(),
             state: Box::new(state),
+            command: Some(opened.line.clone()),
         };
         self.events.send(told).await?;
         let place = self.chats.get_mut(&chat);
         if let Some(session) = place.and_then(|chat| chat.agent_session.open()) {
             let scene = &mut session.mapper.scene;
-            scene.add(opened.id.clone(), opened.address, opened.title);
+            scene.add(opened.id.clone(), opened.address, opened.line.title());
         }
         reply.send(&json!({ "terminalId": opened.id }));
         Ok(())
@@ -195,6 +196,8 @@ impl Bridge {
                 AgentEvent::TerminalOpened {
                     terminal,
                     state: Box::new(state),
+                    // What it writes is plain text, which is shown as it is.
+                    command: None,
                 }
             }
             TerminalTold::Claimed(call) => {

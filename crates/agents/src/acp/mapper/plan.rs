@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{ChatMapper, Teller, read};
 use crate::acp::wire::schema::{Plan, PlanEntryStatus};
-use crate::mapper::{ToolStart, TurnEvent};
+use crate::mapper::{ToolContent, ToolStart, TurnEvent};
 
 /// What a plan is called as a call of a tool: the host has nothing else to
 /// show one.
@@ -40,9 +40,14 @@ impl ChatMapper {
                 message: "Plan".into(),
                 input: None,
                 question: None,
+                meta: None,
             })));
         }
-        teller.turn(TurnEvent::ToolContent(PLAN.into(), content));
+        teller.turn(TurnEvent::ToolContent(ToolContent {
+            id: PLAN.into(),
+            content,
+            meta: None,
+        }));
     }
 
     /// The turn is over, and so is its plan.

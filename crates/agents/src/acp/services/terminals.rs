@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use agenthost_core::{TerminalCommand, TerminalEnd, TerminalEvent};
+use agenthost_core::{CommandLine, TerminalCommand, TerminalEnd, TerminalEvent};
 use agenthost_protocol::terminal::{
-    TerminalAction, TerminalCwdChanged, TerminalExited, TerminalSessionClaim, TerminalTitleChanged,
+    OutputTail, TerminalAction, TerminalCwdChanged, TerminalExited, TerminalSessionClaim,
+    TerminalTitleChanged,
 };
-use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Program, Tail, Terminal, TerminalStart};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use agenthost_protocol::uri::{Uri, path_segment};
+use agenthost_workspace::{Program, Terminal, TerminalStart};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -75,7 +75,7 @@ pub(crate) struct Opened {
     /// The name that the agent knows it by.
     pub(crate) id: String,
     pub(crate) address: Uri,
-    pub(crate) title: String,
+    pub(crate) line: CommandLine,
 }
 
 /// What there is to say about something that happened.
@@ -92,7 +92,7 @@ pub(crate) struct News {
 struct Held {
     origin: Origin,
     address: Uri,
-    output: Tail,
+    output: OutputTail,
     state: State,
     /// Until when it has to end; it was asked to.
     kill_by: Option<Instant>,
@@ -146,7 +146,7 @@ impl Terminals {
         start.program = Program::Run(run);
         self.made += 1;
         let id = format!("terminal-{}", self.made);
-        let chat = utf8_percent_encode(origin.claim.chat.as_str(), NON_ALPHANUMERIC);
+        let chat = path_segment(origin.claim.chat.as_str());
         let address = Uri::from(format!("ahp-terminal:/{chat}/{}-{}", self.born, self.made));
         let (sender, name) = (self.sender.clone(), id.clone());
         let tell = move |event| {
@@ -163,15 +163,14 @@ impl Terminals {
         let held = Held {
             origin,
             address: address.clone(),
-            output: Tail::new(limit.unwrap_or(OUTPUT).min(OUTPUT)),
+            output: OutputTail::new(limit.unwrap_or(OUTPUT).min(OUTPUT)),
             state: State::Runs(terminal),
             kill_by: None,
             waiting: Vec::new(),
             grip: Grip::Held,
         };
         self.held.insert(id.clone(), held);
-        let title = line.title();
-        Ok(Opened { id, address, title })
+        Ok(Opened { id, address, line })
     }
 
     /// What a terminal has to show.

@@ -13,6 +13,7 @@ use agenthost_protocol::common::Meta;
 use agenthost_protocol::ids::ToolCallId;
 use serde_json::{Value, json};
 
+use super::display::Stage;
 use super::{Call, Ended, HostTool, Offered, Scene, Step, Teller, Tools, named_in, offered};
 use crate::acp::offered::Clues;
 use crate::acp::wire::schema::ToolCallStatus;
@@ -172,10 +173,11 @@ impl Call {
             teller.turn(TurnEvent::ToolReady(Box::new(ToolReady {
                 id: id.clone(),
                 message: self.title().into(),
+                intention: None,
                 input: self.input_text(),
                 question: Some(ToolCallQuestion::default()),
                 contributor: None,
-                meta: Some(self.meta())
+                meta: Some(self.meta(Stage::Runs))
                     .filter(|meta| !meta.is_empty())
                     .map(Meta::new),
             })));

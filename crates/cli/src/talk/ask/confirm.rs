@@ -5,6 +5,7 @@ use agenthost_protocol::chat::{
     ToolCallConfirmed, ToolCallPendingConfirmation, ToolCallPendingResultConfirmation,
     ToolCallResultConfirmed, ToolCallTarget, ToolInput,
 };
+use agenthost_protocol::text::MaybeMarkdown;
 
 use super::form::yes_or_no;
 
@@ -25,11 +26,20 @@ impl Confirmation {
             ToolInput::Inline(text) => Some(text.as_str()),
             ToolInput::Referenced(_) => None,
         });
-        let message = call.parameters.invocation_message.as_str();
-        let what = input.unwrap_or(message);
+        // Agents that say nothing of arguments have an empty object there.
+        let input = input.filter(|input| *input != "{}");
+        let message = plain_text(&call.parameters.invocation_message);
+        let edits = call.question.edits.as_ref();
+        let text = match input {
+            // The message has the difference.
+            _ if edits.is_some_and(|edits| !edits.items.is_empty()) => message,
+            Some(input) => format!("{title}: {input}"),
+            None if message.starts_with(title) => message,
+            None => format!("{title}: {message}"),
+        };
         Confirmation {
             target,
-            text: format!("{title}: {what}"),
+            text,
             options: call.question.options.clone().unwrap_or_default(),
         }
     }
@@ -85,6 +95,38 @@ impl Confirmation {
     }
 }
 
+/// A message without what only matters to a program that renders Markdown.
+fn plain_text(message: &MaybeMarkdown) -> String {
+    let MaybeMarkdown::Markdown(markdown) = message else {
+        return message.as_str().to_owned();
+    };
+    let mut in_code = false;
+    let mut lines = Vec::new();
+    for line in markdown.lines() {
+        if line.starts_with("```") {
+            in_code = !in_code;
+        } else if in_code {
+            lines.push(line.to_owned());
+        } else {
+            lines.push(unescaped(line));
+        }
+    }
+    lines.join("\n")
+}
+
+fn unescaped(line: &str) -> String {
+    let mut letters = line.chars().peekable();
+    let mut plain = String::with_capacity(line.len());
+    while let Some(letter) = letters.next() {
+        let escapes = letter == '\\' && letters.peek().is_some_and(char::is_ascii_punctuation);
+        plain.push(match escapes {
+            true => letters.next().unwrap_or(letter),
+            false => letter,
+        });
+    }
+    plain
+}
+
 /// Asks whether the result of a tool call may be used.
 #[derive(PartialEq)]
 pub(super) struct ResultConfirmation {
@@ -117,5 +159,19 @@ impl ResultConfirmation {
             target: self.target.clone(),
             approved,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markdown_is_shown_as_text() {
+        let message = "Edit \\_\\_init\\_\\_.py\n\n```diff\n-a\\_\n+b\n```";
+        let message = MaybeMarkdown::Markdown(message.to_owned());
+        assert_eq!(plain_text(&message), "Edit __init__.py\n\n-a\\_\n+b");
+        let message = MaybeMarkdown::Plain("a\\_b".to_owned());
+        assert_eq!(plain_text(&message), "a\\_b");
     }
 }

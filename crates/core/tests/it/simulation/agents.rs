@@ -1,5 +1,6 @@
 //! Agents that stream, ask, spawn, fail and come too late.
 
+use agenthost_core::CommandLine;
 use agenthost_core::agent::{AdoptedTurn, SlashCommand, Worker};
 use agenthost_protocol::chat::{ChatInteractivity, ErrorPart, Message};
 use agenthost_protocol::common::{ErrorInfo, SessionConfigSchema};
@@ -255,6 +256,7 @@ impl Simulation {
         AgentEvent::TerminalOpened {
             terminal: uri("ahp-terminal:/1"),
             state: Box::new(self.read::<TerminalState>(state)),
+            command: Some(CommandLine("make".to_owned())),
         }
     }
 }

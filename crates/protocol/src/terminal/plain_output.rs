@@ -1,4 +1,4 @@
-//! What a terminal shows, as plain text.
+//! Terminal output as plain text.
 
 const ESCAPE: char = '\u{1b}';
 const BELL: char = '\u{7}';
@@ -6,8 +6,8 @@ const BELL: char = '\u{7}';
 /// Makes plain text of what programs write to a terminal: without sequences,
 /// and of a line that is written over again and again only the last state.
 /// Text may come in pieces, cut anywhere.
-#[derive(Debug, Default)]
-pub struct Plain {
+#[derive(Default)]
+pub struct PlainOutput {
     state: State,
     /// The line that may still be written over.
     line: String,
@@ -32,7 +32,7 @@ enum State {
     Charset,
 }
 
-impl Plain {
+impl PlainOutput {
     /// Takes more text in, and returns all lines that are whole now.
     pub fn push(&mut self, text: &str) -> String {
         let mut whole = String::new();
@@ -43,12 +43,12 @@ impl Plain {
     }
 
     /// What there is of a line that does not come to its end.
-    pub(super) fn give_up_line(&mut self) -> String {
+    pub fn give_up_line(&mut self) -> String {
         std::mem::take(&mut self.line)
     }
 
     /// How long the line is that has not come to its end.
-    pub(super) fn open_line(&self) -> usize {
+    pub fn open_line(&self) -> usize {
         self.line.len()
     }
 
@@ -112,20 +112,19 @@ impl Plain {
 }
 
 /// The end of what a program wrote, as plain text.
-#[derive(Debug)]
-pub struct Tail {
-    plain: Plain,
+pub struct OutputTail {
+    plain: PlainOutput,
     text: String,
     /// Most bytes of it.
     most: usize,
     truncated: bool,
 }
 
-impl Tail {
+impl OutputTail {
     /// At most so many bytes.
     pub fn new(most: usize) -> Self {
-        Tail {
-            plain: Plain::default(),
+        OutputTail {
+            plain: PlainOutput::default(),
             text: String::new(),
             most,
             truncated: false,
@@ -156,6 +155,19 @@ impl Tail {
     }
 }
 
+macro_rules! debug_without_text {
+    ($($name:ident),*) => {$(
+        /// Leaves the text out: terminal output must not reach logs.
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($name)).finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+
+debug_without_text!(PlainOutput, OutputTail);
+
 /// Takes from the front what is too much. Says whether that was anything.
 fn cut(text: &mut String, most: usize) -> bool {
     let excess = text.len().saturating_sub(most);
@@ -169,7 +181,7 @@ mod tests {
     use super::*;
 
     fn plain(pieces: &[&str]) -> String {
-        let mut plain = Plain::default();
+        let mut plain = PlainOutput::default();
         let mut text: String = pieces.iter().map(|piece| plain.push(piece)).collect();
         text.push_str(&plain.finish());
         text
@@ -201,15 +213,15 @@ mod tests {
 
     #[test]
     fn a_tail_is_bounded() {
-        let mut tail = Tail::new(10);
+        let mut tail = OutputTail::new(10);
         tail.push("0123\r\n4567\r\n");
         tail.push("\u{1b}[1m89");
         assert_eq!(tail.so_far(), ("23\n4567\n89".to_owned(), true));
         assert_eq!(tail.finish(), ("23\n4567\n89".to_owned(), true));
-        let mut tail = Tail::new(10);
+        let mut tail = OutputTail::new(10);
         tail.push("all\n");
         assert_eq!(tail.finish(), ("all\n".to_owned(), false));
-        let mut tail = Tail::new(10);
+        let mut tail = OutputTail::new(10);
         for _ in 0..1_000 {
             tail.push(&"é".repeat(1_000));
         }

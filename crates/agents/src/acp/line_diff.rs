@@ -1,0 +1,228 @@
+//! The difference of two texts by lines.
+
+use std::fmt::Write;
+
+/// Most lines between the common beginning and end that are compared line by
+/// line. Of more, all are replaced.
+const MOST_COMPARED: usize = 400;
+
+/// Lines around a change.
+const CONTEXT: usize = 3;
+
+/// Most lines of a difference. More are counted.
+const MOST_LINES: usize = 200;
+
+/// Longest line, in characters.
+const LONGEST_LINE: usize = 300;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Same,
+    Removed,
+    Added,
+}
+
+/// A unified difference, for people: without line numbers, and cut if it is
+/// long. A file that was not there has no text before.
+pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
+    let old: Vec<_> = before.unwrap_or_default().lines().collect();
+    let new: Vec<_> = after.lines().collect();
+    let from = if before.is_some() { path } else { "/dev/null" };
+    let mut text = format!("--- {from}\n+++ {path}\n");
+    let lines = marked(&old, &new);
+    let is_near = |index: usize| {
+        let from = index.saturating_sub(CONTEXT);
+        let near = lines.iter().skip(from).take(index - from + CONTEXT + 1);
+        near.clone().any(|(mark, _)| *mark != Mark::Same)
+    };
+    let shown: Vec<_> = (0..lines.len()).filter(|index| is_near(*index)).collect();
+    let mut last = None;
+    for index in shown.iter().take(MOST_LINES).copied() {
+        let Some((mark, line)) = lines.get(index) else {
+            continue;
+        };
+        if last.map_or(index, |last| index - last - 1) > 0 {
+            text.push_str("@@\n");
+        }
+        last = Some(index);
+        let sign = match mark {
+            Mark::Same => ' ',
+            Mark::Removed => '-',
+            Mark::Added => '+',
+        };
+        text.push(sign);
+        text.extend(line.chars().take(LONGEST_LINE));
+        text.push('\n');
+    }
+    let left_out = shown.len().saturating_sub(MOST_LINES);
+    if left_out > 0 {
+        // Writing to a string does not fail.
+        writeln!(text, "@@ {left_out} more lines").unwrap_or_default();
+    }
+    text
+}
+
+/// All lines of both, in order.
+fn marked<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(Mark, &'a str)> {
+    let pairs = old.iter().zip(new);
+    let head = pairs.take_while(|(old, new)| old == new).count();
+    let rest = old.len().min(new.len()) - head;
+    let pairs = old.iter().rev().zip(new.iter().rev()).take(rest);
+    let tail = pairs.take_while(|(old, new)| old == new).count();
+    let middle = |lines: &[&'a str]| -> Vec<&'a str> {
+        let count = lines.len() - head - tail;
+        lines.iter().skip(head).take(count).copied().collect()
+    };
+    let same = |line: &&'a str| (Mark::Same, *line);
+    let mut lines: Vec<_> = old.iter().take(head).map(same).collect();
+    lines.extend(compared(&middle(old), &middle(new)));
+    lines.extend(old.iter().skip(old.len() - tail).map(same));
+    lines
+}
+
+/// The shortest way from one to the other.
+fn compared<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(Mark, &'a str)> {
+    let removed = |line: &&'a str| (Mark::Removed, *line);
+    let added = |line: &&'a str| (Mark::Added, *line);
+    if old.len().max(new.len()) > MOST_COMPARED {
+        let removed = old.iter().map(removed);
+        return removed.chain(new.iter().map(added)).collect();
+    }
+    // How many lines are common to what is left of both, from each place on.
+    let mut common: Vec<Vec<u32>> = vec![vec![0; new.len() + 1]];
+    for line in old.iter().rev() {
+        let below = common.last().cloned().unwrap_or_default();
+        let mut row = below.clone();
+        for (index, other) in new.iter().enumerate().rev() {
+            let of = |row: &[u32], index: usize| row.get(index).copied().unwrap_or_default();
+            let best = match line == other {
+                true => of(&below, index + 1) + 1,
+                false => of(&below, index).max(of(&row, index + 1)),
+            };
+            if let Some(cell) = row.get_mut(index) {
+                *cell = best;
+            }
+        }
+        common.push(row);
+    }
+    common.reverse();
+    let left = |old: usize, new: usize| -> Option<u32> { common.get(old)?.get(new).copied() };
+    let (mut at, mut to) = (0, 0);
+    let mut lines = Vec::new();
+    loop {
+        match (old.get(at), new.get(to)) {
+            (None, None) => return lines,
+            (Some(line), Some(other)) if line == other => {
+                lines.push((Mark::Same, *line));
+                (at, to) = (at + 1, to + 1);
+            }
+            (Some(line), Some(_)) if left(at + 1, to) >= left(at, to + 1) => {
+                lines.push(removed(line));
+                at += 1;
+            }
+            (Some(line), None) => {
+                lines.push(removed(line));
+                at += 1;
+            }
+            (_, Some(line)) => {
+                lines.push(added(line));
+                to += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(before: Option<&str>, after: &str, expected: &Expect) {
+        expected.assert_eq(&unified("a.rs", before, after));
+    }
+
+    #[test]
+    fn changes_are_shown_with_what_is_around_them() {
+        let before = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n";
+        let after = "1\n2\n3\n4\nfive\n6\n7\n8\n9\n10\n11\n13\n14\n";
+        check(
+            Some(before),
+            after,
+            &expect![[r#"
+                --- a.rs
+                +++ a.rs
+                @@
+                 2
+                 3
+                 4
+                -5
+                +five
+                 6
+                 7
+                 8
+                 9
+                 10
+                 11
+                -12
+                 13
+                +14
+            "#]],
+        );
+        let before = format!("a\n{}z\n", "same\n".repeat(10));
+        let after = format!("b\n{}y\n", "same\n".repeat(10));
+        check(
+            Some(&before),
+            &after,
+            &expect![[r#"
+                --- a.rs
+                +++ a.rs
+                -a
+                +b
+                 same
+                 same
+                 same
+                @@
+                 same
+                 same
+                 same
+                -z
+                +y
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_new_file_has_lines_that_were_added() {
+        check(
+            None,
+            "one\ntwo\n",
+            &expect![[r#"
+                --- /dev/null
+                +++ a.rs
+                +one
+                +two
+            "#]],
+        );
+        check(
+            Some("gone\n"),
+            "",
+            &expect![[r#"
+                --- a.rs
+                +++ a.rs
+                -gone
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_long_difference_is_cut() {
+        let before: String = (0..5_000).map(|line| format!("{line}\n")).collect();
+        let after: String = (0..5_000).map(|line| format!("new {line}\n")).collect();
+        let text = unified("a.rs", Some(&before), &after);
+        assert_eq!(text.lines().count(), 2 + MOST_LINES + 1);
+        assert!(text.ends_with("@@ 9800 more lines\n"), "{text}");
+        let long = unified("a.rs", None, &"é".repeat(10_000));
+        assert!(long.chars().count() < 1_000);
+    }
+}

@@ -1,0 +1,231 @@
+//! Commands of tool calls in terminals: their output while they run, and after
+//! their turn was cut short.
+
+use agenthost_core::agent::AgentEvent;
+use agenthost_core::{CommandLine, Input};
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::terminal::{TerminalClaim, TerminalSessionClaim, TerminalState};
+use agenthost_protocol::wire;
+use expect_test::expect;
+
+use crate::script::{check, run, uri};
+use crate::world::World;
+
+/// A session whose agent runs a command for the call `c`, in the terminal
+/// `ahp-terminal:/1`. Two clients watch.
+fn with_command() -> World {
+    let mut world = World::new();
+    run(
+        &mut world,
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 subscribe s1.chat
+        - c1 starts t1
+        - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "c", "toolName": "sh", "displayName": "Shell"}
+        - agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "c", "invocationMessage": "Run make", "toolInput": "make", "confirmed": "not-needed"}
+        "#,
+    );
+    let claim = TerminalClaim::Session(TerminalSessionClaim {
+        session: uri("s1"),
+        chat: uri("s1.chat"),
+        turn_id: None,
+        tool_call_id: None,
+    });
+    world.step(Input::Agent {
+        session: uri("s1"),
+        event: AgentEvent::TerminalOpened {
+            terminal: uri("ahp-terminal:/1"),
+            state: Box::new(TerminalState::new("make", claim)),
+            command: Some(CommandLine("make".to_owned())),
+        },
+    });
+    run(
+        &mut world,
+        r#"
+        - c1 subscribe ahp-terminal:/1
+        - agent s1 chat/toolCallContentChanged {"turnId": "t1", "toolCallId": "c", "content": [{"type": "terminal", "resource": "ahp-terminal:/1", "title": "make"}]}
+        "#,
+    );
+    world
+}
+
+/// The response of the latest turn of the default chat.
+fn response(world: &World) -> String {
+    let Some(ChannelState::Chat(chat)) = world.host.state(&uri("s1.chat")) else {
+        panic!("the chat is there");
+    };
+    let turn = chat.turns.last_item().unwrap();
+    let parts = turn.response_parts.items().map(wire::to_json);
+    parts.map(|part| format!("{part}\n")).collect()
+}
+
+/// TER-8, TER-12: VS Code shows the output of a terminal by its commands.
+#[test]
+fn an_agents_terminal_tells_of_its_command() {
+    let mut world = with_command();
+    let result = run(
+        &mut world,
+        r#"
+        agent s1 terminal/titleChanged {"title": "making"}
+        wait 300
+        agent s1 terminal/data {"data": "one\r\n"}
+        agent s1 terminal/data {"data": "two\r\n"}
+        agent s1 terminal/exited {"exitCode": 2}
+        "#,
+    );
+    expect![[r#"
+        agent s1 terminal/titleChanged {"title": "making"}
+            c1: 9 ahp-terminal:/1 terminal/titleChanged {"title":"making"}
+        wait 300
+            nothing
+        agent s1 terminal/data {"data": "one\r\n"}
+            c1: 10 ahp-terminal:/1 terminal/commandExecuted {"timestamp":1767603600000,"commandId":"a-command","commandLine":"make"}
+            c1: 11 ahp-terminal:/1 terminal/data {"data":"one\r\n"}
+        agent s1 terminal/data {"data": "two\r\n"}
+            c1: 12 ahp-terminal:/1 terminal/data {"data":"two\r\n"}
+        agent s1 terminal/exited {"exitCode": 2}
+            c1: 13 ahp-terminal:/1 terminal/commandFinished {"durationMs":300,"commandId":"a-command","exitCode":2}
+            c1: 14 ahp-terminal:/1 terminal/exited {"exitCode":2}"#]].assert_eq(&result);
+    let mut world = with_command();
+    let result = run(&mut world, r#"agent s1 terminal/exited {"exitCode": 0}"#);
+    expect![[r#"
+        agent s1 terminal/exited {"exitCode": 0}
+            c1: 9 ahp-terminal:/1 terminal/commandExecuted {"timestamp":1767603600000,"commandId":"a-command","commandLine":"make"}
+            c1: 10 ahp-terminal:/1 terminal/commandFinished {"durationMs":0,"commandId":"a-command","exitCode":0}
+            c1: 11 ahp-terminal:/1 terminal/exited {"exitCode":0}"#]].assert_eq(&result);
+    world.check_mirrors();
+}
+
+/// VS Code sends `chat/turnCancelled` as below, and shows of a
+/// cancelled call no output. TUR-12, TOO-27.
+#[test]
+fn the_output_of_a_cancelled_command_stays() {
+    let mut world = with_command();
+    let result = run(
+        &mut world,
+        r#"
+        - agent s1 terminal/data {"data": "\u001b[1mone\u001b[0m\r\n50%\r100%\r\n"}
+        c1 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 5210.4}
+        agent s1 terminal/data {"data": "late"}
+        agent s1 terminal/exited {}
+        "#,
+    );
+    expect![[r#"
+        c1 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 5210.4}
+            c1: 11 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"make","content":[{"type":"text","text":"one\n100%\n"},{"type":"terminal","resource":"ahp-terminal:/1","title":"make","result":{"preview":"one\n100%\n","truncated":false}}],"error":{"message":"it was cancelled","code":"cancelled"}},"turnId":"t1","toolCallId":"c"}
+            c1: 12 s1.chat by a chat/turnCancelled {"duration":0,"turnId":"t1"}
+            agent s1: cancel t1
+        agent s1 terminal/data {"data": "late"}
+            c1: 14 ahp-terminal:/1 terminal/data {"data":"late"}
+        agent s1 terminal/exited {}
+            c1: 15 ahp-terminal:/1 terminal/commandFinished {"durationMs":0,"commandId":"a-command"}
+            c1: 16 ahp-terminal:/1 terminal/exited {}"#]].assert_eq(&result);
+    expect![[r#"
+        {"kind":"toolCall","toolCall":{"status":"completed","toolCallId":"c","toolName":"sh","displayName":"Shell","invocationMessage":"Run make","toolInput":"make","success":false,"pastTenseMessage":"make","content":[{"type":"text","text":"one\n100%\n"},{"type":"terminal","resource":"ahp-terminal:/1","title":"make","result":{"preview":"one\n100%\n","truncated":false}}],"error":{"message":"it was cancelled","code":"cancelled"},"confirmed":"not-needed"}}
+    "#]].assert_eq(&response(&world));
+    world.check_mirrors();
+}
+
+/// REC-16, TOO-25: also if the host was killed, with what is only in the log.
+#[test]
+fn the_output_of_a_command_survives_the_host() {
+    let mut world = with_command();
+    let result = run(
+        &mut world,
+        r#"
+        - agent s1 terminal/data {"data": "half\r\n"}
+        wait 1000
+        restart
+        - c2 joins a
+        c2 subscribe s1.chat
+        c2 subscribe ahp-terminal:/1
+        "#,
+    );
+    expect![[r#"
+        wait 1000
+            nothing
+        restart
+            nothing
+        c2 subscribe s1.chat
+            c2: snapshot of s1.chat at 15
+        c2 subscribe ahp-terminal:/1
+            c2: snapshot of ahp-terminal:/1 at 15"#]]
+    .assert_eq(&result);
+    expect![[r#"
+        {"kind":"toolCall","toolCall":{"status":"completed","toolCallId":"c","toolName":"sh","displayName":"Shell","invocationMessage":"Run make","toolInput":"make","success":false,"pastTenseMessage":"make","content":[{"type":"text","text":"half\n"},{"type":"terminal","resource":"ahp-terminal:/1","title":"make","result":{"preview":"half\n","truncated":false}}],"error":{"message":"the host stopped while this turn was running"},"confirmed":"not-needed"}}
+        {"kind":"error","error":{"errorType":"hostStopped","message":"the host stopped while this turn was running"}}
+    "#]].assert_eq(&response(&world));
+    world.check_mirrors();
+}
+
+/// An agent that stops takes its commands along.
+#[test]
+fn the_output_of_a_command_survives_its_agent() {
+    let mut world = with_command();
+    let result = run(
+        &mut world,
+        r#"
+        - agent s1 terminal/data {"data": "half\r\n"}
+        agent s1 stopped it broke
+        "#,
+    );
+    expect![[r#"
+        agent s1 stopped it broke
+            c1: 11 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"make","content":[{"type":"text","text":"half\n"},{"type":"terminal","resource":"ahp-terminal:/1","title":"make","result":{"preview":"half\n","truncated":false}}],"error":{"message":"it broke"}},"turnId":"t1","toolCallId":"c"}
+            c1: 12 s1.chat chat/error {"part":{"kind":"error","error":{"errorType":"test","message":"it broke"}},"turnId":"t1","duration":0}
+            c1: 14 ahp-terminal:/1 terminal/commandFinished {"durationMs":0,"commandId":"a-command"}
+            c1: 15 ahp-terminal:/1 terminal/exited {}"#]].assert_eq(&result);
+    world.check_mirrors();
+}
+
+/// What is not output, or nobody's of the host, is cancelled as ever. An edit
+/// that may not have happened is not shown as one that has.
+#[test]
+fn calls_without_output_are_cancelled() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 subscribe s1.chat
+        - c1 starts t1
+        - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "asks", "toolName": "sh", "displayName": "Shell"}
+        - agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "asks", "invocationMessage": "Run it"}
+        - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "edits", "toolName": "edit", "displayName": "Edit"}
+        - agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "edits", "invocationMessage": "Edit", "confirmed": "not-needed"}
+        - agent s1 chat/toolCallContentChanged {"turnId": "t1", "toolCallId": "edits", "content": [{"type": "fileEdit", "after": {"uri": "file:///a", "content": {"uri": "file:///a"}}}]}
+        - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "says", "toolName": "look", "displayName": "Look"}
+        - agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "says", "invocationMessage": "Look", "confirmed": "not-needed"}
+        - agent s1 chat/toolCallContentChanged {"turnId": "t1", "toolCallId": "says", "content": [{"type": "text", "text": "so far"}, {"type": "fileEdit", "after": {"uri": "file:///a", "content": {"uri": "file:///a"}}}]}
+        agent s1 end t1
+        "#,
+        expect![[r#"
+            agent s1 end t1
+                c1: 16 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"Look","content":[{"type":"text","text":"so far"}],"error":{"message":"it had not ended when its turn did"}},"turnId":"t1","toolCallId":"says"}
+                c1: 17 s1.chat chat/turnComplete {"duration":0,"turnId":"t1"}
+        "#]],
+    );
+}
+
+/// VS Code lays out what it shows, and says how large that
+/// is, also of a terminal from the past. TER-11.
+#[test]
+fn a_terminal_that_has_exited_keeps_its_size() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 says t1 !make
+        - c1 subscribe run
+        - terminal run exited 0 ok
+        c1 ! run terminal/resized {"cols": 74, "rows": 10}
+        c1 ! run terminal/input {"data": "x"}
+        "#,
+        expect![[r#"
+            c1 ! run terminal/resized {"cols": 74, "rows": 10}
+                c1: 15 run by a terminal/resized {"rows":30,"cols":120}
+            c1 ! run terminal/input {"data": "x"}
+                c1: 16 rejected: the terminal has exited
+        "#]],
+    );
+}

@@ -1,0 +1,284 @@
+//! Tool calls as VS Code 1.139 shows and answers them. What is dispatched here
+//! is what it sends, in AHP 0.9.0.
+
+use std::sync::Arc;
+
+use agenthost_server::{Server, serve};
+use serde_json::{Value, json};
+
+use crate::acp::agent;
+use crate::older::Words;
+use crate::room::{SESSION, chat_uri, config, start};
+
+/// A command that no title has room for.
+const LINE: &str = "for word in the quick brown fox jumps over the lazy dog and then some more; do\n  echo $word\ndone; read answer";
+
+/// A client with a session of the only agent, which watches its chat.
+async fn join(server: &Server) -> Words {
+    let mut words = Words::connect(server).await;
+    let hello = json!({
+        "channel": "ahp-root://", "clientId": "c",
+        "protocolVersions": ["0.9.0", "0.7.0", "0.6.0", "0.5.2", "0.5.1"],
+        "clientInfo": {"name": "vscode-editor-window", "version": "1.139.1"},
+    });
+    let answer = words.ask("initialize", hello).await.unwrap();
+    assert_eq!(answer["protocolVersion"], "0.9.0");
+    words
+}
+
+async fn open_session(words: &mut Words) {
+    let create = json!({"channel": SESSION, "workingDirectories": ["file:///tmp"]});
+    words.ask("createSession", create).await.unwrap();
+    let session = json!({"channel": SESSION});
+    let answer = words.ask("subscribe", session).await.unwrap();
+    if answer["snapshot"]["state"]["lifecycle"] != "ready" {
+        words.until("session/ready").await;
+    }
+    let chat = json!({"channel": chat_uri()});
+    words.ask("subscribe", chat).await.unwrap();
+}
+
+async fn act(words: &mut Words, channel: &str, action: Value) {
+    words
+        .dispatch(json!({"channel": channel, "action": action}))
+        .await;
+}
+
+async fn say(words: &mut Words, turn: &str, text: &str) {
+    let start = json!({
+        "type": "chat/turnStarted", "turnId": turn, "startedAt": "2026-01-05T09:00:00.000Z",
+        "message": {"text": text, "origin": {"kind": "user"}},
+    });
+    act(words, &chat_uri(), start).await;
+}
+
+/// Subscribes to the terminal that a call shows.
+async fn watch(words: &mut Words) -> (String, Value) {
+    let changed = words.until("chat/toolCallContentChanged").await["action"].clone();
+    assert_eq!(changed["_meta"]["toolKind"], "terminal", "{changed}");
+    let terminal = changed["content"][0]["resource"].as_str().unwrap();
+    let params = json!({"channel": terminal});
+    let answer = words.ask("subscribe", params).await.unwrap();
+    let state = answer["snapshot"]["state"].clone();
+    (terminal.to_owned(), state)
+}
+
+/// The output of the command in a terminal, when all of this was written.
+async fn output(words: &mut Words, state: &Value, end: &str) -> String {
+    let mut output = String::new();
+    if let Some(command) = state["content"].get(0) {
+        assert_eq!(command["type"], "command", "{state}");
+        output.push_str(command["output"].as_str().unwrap());
+    }
+    while !output.ends_with(end) {
+        let told = words.until("terminal/data").await;
+        output.push_str(told["action"]["data"].as_str().unwrap());
+    }
+    output
+}
+
+/// The actions that have come in since the last time, by their types.
+fn heard(words: &mut Words) -> Vec<String> {
+    let heard = std::mem::take(&mut words.heard).into_iter();
+    let kinds = heard.filter_map(|message| {
+        let kind = message["params"]["action"]["type"].as_str()?;
+        Some(kind.to_owned())
+    });
+    kinds.collect()
+}
+
+/// The whole command is in sight with the agent's own answers beside it, its
+/// output while it runs, and "allow in this session" holds.
+#[tokio::test]
+async fn a_command_is_approved_for_the_session_and_watched() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = serve(config(directory.path())).await.unwrap();
+    let mut words = join(&server).await;
+    open_session(&mut words).await;
+
+    say(&mut words, "t1", LINE).await;
+    let started = words.until("chat/toolCallStart").await["action"].clone();
+    let ready = words.until("chat/toolCallReady").await["action"].clone();
+    // With a kind it would show two answers of its own instead of the options,
+    // and with a message that is no Markdown nothing of the input.
+    for action in [&started, &ready] {
+        assert_eq!(action["_meta"]["toolKind"], Value::Null, "{action}");
+    }
+    let message = ready["invocationMessage"]["markdown"].as_str().unwrap();
+    assert!(message.contains(LINE), "{message}");
+    assert_eq!(ready["toolInput"], LINE);
+    assert_eq!(ready["confirmationTitle"], "Run in terminal");
+    let kinds = ready["options"].as_array().unwrap().iter();
+    let kinds = kinds.map(|option| (option["id"].clone(), option["kind"].clone()));
+    let expected = [
+        ("once", "approve"),
+        ("session", "approve"),
+        ("deny", "deny"),
+    ];
+    let expected = expected.map(|(id, kind)| (json!(id), json!(kind)));
+    assert_eq!(kinds.collect::<Vec<_>>(), expected);
+
+    let confirmed = json!({
+        "type": "chat/toolCallConfirmed", "turnId": "t1", "toolCallId": "command",
+        "approved": true, "confirmed": "user-action", "selectedOptionId": "session",
+    });
+    act(&mut words, &chat_uri(), confirmed).await;
+    let (terminal, state) = watch(&mut words).await;
+    // It parses addresses and prints them again.
+    let kept = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte);
+    let path = terminal.strip_prefix("ahp-terminal:").unwrap();
+    assert!(path.bytes().all(kept), "{terminal}");
+    let written = output(&mut words, &state, "more\r\n").await;
+    assert!(written.starts_with("the\r\nquick\r\n"), "{written:?}");
+    heard(&mut words);
+    let typed = json!({"type": "terminal/input", "data": "\r"});
+    act(&mut words, &terminal, typed).await;
+    let complete = words.until("chat/toolCallComplete").await["action"].clone();
+    let content = &complete["result"]["content"];
+    assert!(content[0]["text"].as_str().unwrap().starts_with("the\n"));
+    assert_eq!(content[1]["result"]["exitCode"], 0, "{complete}");
+    words.until("chat/turnComplete").await;
+    let order = [
+        "chat/toolCallComplete",
+        "terminal/commandFinished",
+        "terminal/exited",
+    ];
+    let kinds = heard(&mut words);
+    let kinds = kinds.iter().map(String::as_str);
+    let kinds = kinds.filter(|kind| order.contains(kind));
+    assert_eq!(kinds.collect::<Vec<_>>(), order);
+
+    // What it shows it fits to its window, also when it is over.
+    let resized = json!({"type": "terminal/resized", "cols": 74, "rows": 10});
+    act(&mut words, &terminal, resized).await;
+    let echo = words.until("terminal/resized").await;
+    assert_eq!(echo["rejectionReason"], Value::Null, "{echo}");
+    assert_eq!(echo["action"]["cols"], 120);
+
+    say(&mut words, "t2", "echo again").await;
+    let ready = words.until("chat/toolCallReady").await["action"].clone();
+    assert_eq!(ready["confirmed"], "not-needed");
+    words.until("chat/turnComplete").await;
+    drop(words);
+    server.stop().await.unwrap();
+}
+
+/// "Skip", the cross and "Deny" all say this, with an option or without.
+#[tokio::test]
+async fn a_command_is_denied() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = serve(config(directory.path())).await.unwrap();
+    let mut words = join(&server).await;
+    open_session(&mut words).await;
+    for (turn, option) in [("t1", None), ("t2", Some("deny"))] {
+        say(&mut words, turn, "touch /tmp/never").await;
+        words.until("chat/toolCallReady").await;
+        let mut denied = json!({
+            "type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": "command",
+            "approved": false, "reason": "denied",
+        });
+        if let Some(option) = option {
+            denied["selectedOptionId"] = json!(option);
+        }
+        act(&mut words, &chat_uri(), denied).await;
+        let echo = words.until("chat/toolCallConfirmed").await;
+        assert_eq!(echo["rejectionReason"], Value::Null, "{echo}");
+        words.until("chat/turnComplete").await;
+    }
+    drop(words);
+    server.stop().await.unwrap();
+}
+
+/// What a command wrote is there after it was cancelled, also for who opens the
+/// session later.
+#[tokio::test]
+async fn the_output_of_a_cancelled_command_is_shown_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let mut words = join(&server).await;
+    open_session(&mut words).await;
+    say(&mut words, "t1", "!echo half; read answer").await;
+    let started = words.until("chat/toolCallStart").await["action"].clone();
+    assert_eq!(started["_meta"]["toolKind"], "terminal", "{started}");
+    let changed = words.until("chat/toolCallContentChanged").await["action"].clone();
+    let terminal = changed["content"][0]["resource"].clone();
+    let answer = words.ask("subscribe", json!({"channel": terminal})).await;
+    let state = answer.unwrap()["snapshot"]["state"].clone();
+    output(&mut words, &state, "half\r\n").await;
+    let cancel = json!({"type": "chat/turnCancelled", "turnId": "t1", "duration": 1832.6});
+    act(&mut words, &chat_uri(), cancel).await;
+    words.until("chat/turnCancelled").await;
+
+    drop(words);
+    let mut words = join(&server).await;
+    let chat = json!({"channel": chat_uri()});
+    let answer = words.ask("subscribe", chat).await.unwrap();
+    let turn = &answer["snapshot"]["state"]["turns"][0];
+    assert_eq!(turn["state"], "cancelled", "{turn}");
+    let call = &turn["responseParts"][0]["toolCall"];
+    assert_eq!(call["status"], "completed", "{call}");
+    assert_eq!(call["content"][0]["text"], "half\n");
+    assert_eq!(call["content"][1]["result"]["preview"], "half\n");
+    drop(words);
+    server.stop().await.unwrap();
+}
+
+/// A question with edits has one button, "Allow", which names no option.
+#[tokio::test]
+async fn an_edit_is_seen_and_allowed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = config(directory.path());
+    config.agents = vec![Arc::new(agent("").with_notes(&config.notes()))];
+    let server = serve(config).await.unwrap();
+    let mut words = join(&server).await;
+    open_session(&mut words).await;
+    let ask = |call: &str| {
+        let call = json!({
+            "toolCallId": call, "title": "Edit a_b.rs", "kind": "edit",
+            "content": [{"type": "diff", "path": "/tmp/a_b.rs", "oldText": "one\n", "newText": "two\n"}],
+        });
+        let options = json!([
+            {"optionId": "all", "name": "Always", "kind": "allow_always"},
+            {"optionId": "yes", "name": "Once", "kind": "allow_once"},
+            {"optionId": "no", "name": "No", "kind": "reject_once"},
+        ]);
+        format!("ask {}", json!({"toolCall": call, "options": options}))
+    };
+    let script = format!("{};; {}", ask("c1"), ask("c2"));
+    say(&mut words, "t1", &script).await;
+    let ready = words.until("chat/toolCallReady").await["action"].clone();
+    let message = ready["invocationMessage"]["markdown"].as_str().unwrap();
+    assert!(message.starts_with("Edit a\\_b.rs\n"), "{message}");
+    assert!(message.contains("-one\n+two\n"), "{message}");
+    let edit = &ready["edits"]["items"][0];
+    for (side, text) in [("before", "b25lCg=="), ("after", "dHdvCg==")] {
+        let uri = edit[side]["content"]["uri"].clone();
+        let params = json!({"channel": "ahp-root://", "uri": uri, "encoding": "base64"});
+        let read = words.ask("resourceRead", params).await.unwrap();
+        assert_eq!(read["data"], text, "{side}");
+    }
+    let allowed = json!({
+        "type": "chat/toolCallConfirmed", "turnId": "t1", "toolCallId": "c1",
+        "approved": true, "confirmed": "user-action",
+    });
+    act(&mut words, &chat_uri(), allowed).await;
+    words.until("chat/toolCallReady").await;
+    let denied = json!({
+        "type": "chat/toolCallConfirmed", "turnId": "t1", "toolCallId": "c2",
+        "approved": false, "reason": "denied",
+    });
+    act(&mut words, &chat_uri(), denied).await;
+    words.until("chat/turnComplete").await;
+    // The agent says what was picked.
+    let deltas = words
+        .heard
+        .iter()
+        .map(|message| &message["params"]["action"]);
+    let deltas = deltas.filter(|action| action["type"] == "chat/delta");
+    let said: String = deltas
+        .filter_map(|action| action["content"].as_str())
+        .collect();
+    assert_eq!(said, "yesno");
+    drop(words);
+    server.stop().await.unwrap();
+}
