@@ -11,16 +11,13 @@ use agenthost_protocol::chat::{
 };
 use agenthost_protocol::common::{ContentRef, Meta};
 use agenthost_protocol::rpc::RequestId;
-use agenthost_protocol::session::{ChildCustomization, Customization};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
 use crate::agent::SlashCommand;
-use crate::customizations::all_of;
 use crate::effect::{Answer, Effect, Effects};
 use crate::host::Host;
 use crate::input::ConnectionId;
-use crate::quirks::ClientQuirks;
 use crate::refusal::{Failure, Refusal};
 
 /// Begins the name of a file.
@@ -111,9 +108,7 @@ impl Host {
         if typed.trigger == COMMAND {
             // After a restart it has not said yet what it can do.
             self.open_agent(&session, out);
-            let quirks = self.quirks(connection);
-            let commands = self.commands_like(&session, &typed, quirks);
-            return Ok(Some(answer(commands)));
+            return Ok(Some(answer(self.commands_like(&session, &typed))));
         }
         let own = chat.summary.working_directories.clone();
         let directories = own.or_else(|| {
@@ -145,21 +140,13 @@ impl Host {
         out.answer(search.connection, &search.id, answer(items.collect()));
     }
 
-    fn commands_like(
-        &self,
-        session: &Uri,
-        typed: &Typed<'_>,
-        quirks: ClientQuirks,
-    ) -> Vec<CompletionItem> {
+    fn commands_like(&self, session: &Uri, typed: &Typed<'_>) -> Vec<CompletionItem> {
         let own = self.slash_commands.get(session).into_iter().flatten();
         let known = self.customizing.get(session);
         let added = known.into_iter().flat_map(|known| &known.commands);
         // What the agent understands by itself, it is told as it is.
         let is_own = |name: &str| own.clone().any(|command| command.name == name);
         let added = added.filter(|command| !is_own(&command.name));
-        let completed =
-            |name: &str| quirks.completes_customizations && self.is_in_state(session, name);
-        let added = added.filter(|command| !completed(&command.name));
         let commands = own.clone().chain(added);
         let query = typed.query.to_lowercase();
         let mut fitting: Vec<_> = commands
@@ -171,27 +158,6 @@ impl Host {
         fitting
             .map(|(_, command)| command_item(command, &typed.range))
             .collect()
-    }
-
-    /// Returns `true` for a skill or prompt of a watched directory or of a
-    /// client's plugin. Clients can complete those from the state of the session.
-    fn is_in_state(&self, session: &Uri, name: &str) -> bool {
-        let containers = self.session(session).into_iter().flat_map(all_of);
-        let containers = containers.filter(|one| match one {
-            Customization::Directory(directory) => directory.enabled,
-            Customization::Plugin(plugin) => plugin.container.client_id.is_some() && one.is_on(),
-            Customization::McpServer(_) | Customization::Unknown(_) => false,
-        });
-        let mut children = containers.flat_map(|one| one.children().unwrap_or_default());
-        children.any(|child| match child {
-            ChildCustomization::Skill(skill) => skill.leaf.base.name == name,
-            ChildCustomization::Prompt(prompt) => prompt.leaf.base.name == name,
-            ChildCustomization::Agent(_)
-            | ChildCustomization::Rule(_)
-            | ChildCustomization::Hook(_)
-            | ChildCustomization::McpServer(_)
-            | ChildCustomization::Unknown(_) => false,
-        })
     }
 }
 

@@ -76,10 +76,6 @@ pub struct ClientQuirks {
     /// Loses the folder of a session if the host has a default directory: its
     /// folders have a scheme of its own there.
     pub no_default_directory: bool,
-    /// Completes skills and prompts of watched directories and of clients'
-    /// plugins by itself, from the state of the session. `completions` leaves
-    /// them out, or it would offer them twice.
-    pub completes_customizations: bool,
 }
 
 impl ClientQuirks {
@@ -100,7 +96,6 @@ impl ClientQuirks {
             repeats_dispose: vscode,
             reads_first_page: vscode,
             no_default_directory: vscode,
-            completes_customizations: vscode,
         }
     }
 }

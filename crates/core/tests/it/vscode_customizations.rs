@@ -1,4 +1,4 @@
-//! Customizations as VS Code 1.139 reads and completes them.
+//! Customizations as VS Code 1.139 reads them.
 
 use expect_test::expect;
 
@@ -62,42 +62,6 @@ fn files_of_customizations_can_be_read_and_declarations_can_not() {
         expect![[r#"
             c1 resourceList {"uri": "file:///p/skills"}
                 files in [Read file:///home/skills, Read file:///p/SKILL.md, Read file:///p/agents, Read file:///p/alone, Read file:///p/skills, Write file:///w]
-        "#]],
-    );
-}
-
-/// VS Code completes skills and prompts of directories and of its own plugins by
-/// itself, and asks for the rest: each is offered once. It sends back an attachment
-/// without `modelRepresentation`, with the `_meta` that it got (CMP-5).
-#[test]
-fn vs_code_offers_each_command_once() {
-    let skill = |id: &str| {
-        format!(r#"{{"type": "skill", "id": "{id}", "uri": "file:///{id}", "name": "{id}"}}"#)
-    };
-    let (watched, mine, hosts) = (skill("watched"), skill("mine"), skill("hosts"));
-    check_customized(
-        &format!(
-            r#"
-        - c1 joins a
-        - c1 opens s1 {{"workingDirectories": ["file:///w"]}}
-        - customized s1 found [{{"type": "directory", "id": "d", "uri": "file:///w/d", "name": "D", "enabled": true, "contents": "skill", "writable": true, "children": [{watched}]}}, {{"type": "plugin", "id": "p", "uri": "file:///p", "name": "P", "children": [{hosts}]}}, {{"type": "plugin", "id": "q", "uri": "vscode-synced-customization:/agent-host-shell-1", "name": "VS Code Synced Data", "clientId": "a", "children": [{mine}]}}]
-        - customized s1 commands hosts mine watched
-        - agent s1 commands own
-        c1 completions s1.chat {{"kind": "userMessage", "text": "/", "offset": 1}}
-        - c2 connect
-        - c2 initialize {{"protocolVersions": ["0.9.0"], "clientId": "page", "clientInfo": {{"name": "vscode-editor-window"}}}}
-        c2 completions s1 {{"kind": "userMessage", "text": "/", "offset": 1}}
-        c2 ! s1.chat chat/turnStarted {{"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {{"text": "/hosts now", "origin": {{"kind": "user"}}, "attachments": [{{"type": "simple", "label": "hosts", "displayKind": "command", "range": {{"start": {{"line": 0, "character": 0}}, "end": {{"line": 0, "character": 6}}}}, "_meta": {{"agenthost.command": "hosts", "command": "hosts", "description": ""}}}}]}}}}
-        "#
-        ),
-        expect![[r#"
-            c1 completions s1.chat {"kind": "userMessage", "text": "/", "offset": 1}
-                c1: items [/own for 0..1, /hosts for 0..1, /mine for 0..1, /watched for 0..1]
-            c2 completions s1 {"kind": "userMessage", "text": "/", "offset": 1}
-                c2: items [/own for 0..1, /hosts for 0..1]
-            c2 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "/hosts now", "origin": {"kind": "user"}, "attachments": [{"type": "simple", "label": "hosts", "displayKind": "command", "range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 6}}, "_meta": {"agenthost.command": "hosts", "command": "hosts", "description": ""}}]}}
-                changes s1: mark before t1
-                customizations: prepare t1 "/hosts now" agent None
         "#]],
     );
 }
