@@ -37,7 +37,7 @@ function withTimeout(promise, ms) {
 /** Brings the window and the host back to where the next step can begin. */
 async function recover(world) {
   if (!world.host.isRunning) await world.host.start();
-  world.host.thaw();
+  world.network.release();
   for (const page of world.browser.pages()) if (page !== world.window.page) await page.close();
   await world.window.open();
   await world.window.showChatAlone();

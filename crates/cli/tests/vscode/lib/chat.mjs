@@ -295,4 +295,32 @@ export class Chat {
     await request.hover();
     await request.locator('[aria-label^="Fork conversation"]').click();
   }
+
+  /** Writes the answer to the question of a form that is shown now. */
+  async answerQuestion(question, text) {
+    await this.isAsked(question);
+    await this.questions.locator('input').fill(text);
+    await this.questions.locator('.chat-question-nav-next').click();
+  }
+
+  /** Chooses answers to the question of a form that is shown now. */
+  async chooseAnswers(question, ...labels) {
+    await this.isAsked(question);
+    for (const label of labels) await this.questions.locator('.chat-question-list-item').filter({ hasText: label }).click();
+  }
+
+  isAsked(question) {
+    return eventually(`the question ${question}`, async () => (await this.questions.innerText()).includes(question));
+  }
+
+  /** Chooses that everything is approved, and confirms that to VS Code. */
+  async approveEverything() {
+    await this.window.openWidget(this.picker('autoApprove'));
+    await this.window.pickWidgetRow('Allow all');
+    const confirm = this.page.locator('.monaco-dialog-box .monaco-button').first();
+    await eventually('everything is approved', async () => {
+      if (await confirm.isVisible()) await confirm.click();
+      return (await this.picker('autoApprove').innerText()).trim() === 'Allow all';
+    });
+  }
 }

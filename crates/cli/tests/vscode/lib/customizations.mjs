@@ -26,6 +26,13 @@ export class Customizations {
     });
   }
 
+  /** Picks an entry of the menu of an MCP server. */
+  async serverMenu(name, label) {
+    const row = this.editor.locator('.mcp-server-item, .customization-inventory-item, .monaco-list-row').filter({ hasText: name }).first();
+    await row.locator('.codicon-ellipsis, [aria-label^="More"]').first().click();
+    await this.window.pickMenuItem(label);
+  }
+
   async close() {
     await this.window.escape();
     await eventually('the customizations are closed', async () => {

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { eventually } from './expect.mjs';
-import { kill, run, signal, start, stop } from './processes.mjs';
+import { kill, run, start, stop } from './processes.mjs';
 
 const TOKEN = 'test-token-0123456789abcdef0123456789abcdef';
 
@@ -34,15 +34,6 @@ export class Host {
   /** `kill -9`. */
   kill() {
     return kill(this.child);
-  }
-
-  /** Stops or continues the process: a peer that is there and says nothing. */
-  freeze() {
-    signal(this.child, 'SIGSTOP');
-  }
-
-  thaw() {
-    signal(this.child, 'SIGCONT');
   }
 
   async restart() {

@@ -19,11 +19,6 @@ export function start(log, command, args, { env, cwd } = {}) {
   return child;
 }
 
-/** Sends a signal to the process alone. */
-export function signal(child, name) {
-  if (running.has(child)) process.kill(child.pid, name);
-}
-
 /** Ends a process group: SIGTERM first, SIGKILL after a timeout. */
 export async function stop(child) {
   if (!running.has(child)) return;
@@ -36,7 +31,7 @@ export async function stop(child) {
 
 /** Kills the process with SIGKILL; programs that it started live on. */
 export async function kill(child) {
-  signal(child, 'SIGKILL');
+  if (running.has(child)) process.kill(child.pid, 'SIGKILL');
   await child.ended;
 }
 

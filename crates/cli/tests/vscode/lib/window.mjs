@@ -1,6 +1,7 @@
 // One page with VS Code in it: opening, commands, menus, editors.
 import { eventually } from './expect.mjs';
 import { Chat } from './chat.mjs';
+import { Customizations } from './customizations.mjs';
 import { SessionList } from './sessions.mjs';
 
 const WORKBENCH_TIMEOUT_MS = 30_000;
@@ -11,6 +12,7 @@ export class Window {
     this.url = url;
     this.chat = new Chat(this);
     this.sessions = new SessionList(this);
+    this.customizations = new Customizations(this);
   }
 
   async open() {
@@ -127,6 +129,7 @@ export class Window {
     const text = await eventually('an editor with text', async () => (await this.editorText()).trim());
     await this.page.locator('.editor-instance .monaco-editor').first().click();
     await this.page.keyboard.press('Control+A');
+    await this.page.keyboard.press('Delete');
     await this.page.keyboard.insertText(change(text));
     await this.page.keyboard.press('Control+S');
   }
@@ -161,6 +164,27 @@ export class Window {
       if (await maximize.isVisible()) await maximize.click();
       return false;
     }, WORKBENCH_TIMEOUT_MS);
+  }
+
+  /** Opens a terminal of a profile in the panel. */
+  async openTerminal(profile) {
+    const restore = this.page.locator('.auxiliarybar [aria-label^="Restore"]').first();
+    if (await restore.isVisible()) await restore.click();
+    await this.command('Create New Terminal (With Profile)');
+    // Extensions may still be starting.
+    await this.quickPick.filter({ hasText: profile }).first().click({ timeout: WORKBENCH_TIMEOUT_MS });
+    await this.page.locator('.panel .terminal-wrapper.active .xterm-rows').waitFor();
+    await this.page.locator('.panel .terminal-wrapper.active .xterm').click();
+  }
+
+  async terminalText() {
+    const text = await this.page.locator('.panel .terminal-wrapper.active .xterm-rows').innerText();
+    return text.replaceAll('\u00a0', ' ');
+  }
+
+  async closePanel() {
+    const close = this.page.locator('.part.panel [aria-label^="Hide Panel"]').first();
+    if (await close.isVisible()) await close.click();
   }
 
   /** The title above the chat. */

@@ -6,17 +6,21 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { eventually } from './expect.mjs';
 import { Host } from './host.mjs';
+import { Network } from './network.mjs';
 import { start } from './processes.mjs';
+import { writePlugin } from './plugin.mjs';
 import { Project } from './project.mjs';
 import { Window } from './window.mjs';
 
 const HOST_PORT = 8123;
+const BRIDGE_PORT = 8124;
 const WEB_PORT = 8080;
 const VIEWPORT = { width: 1500, height: 950 };
 const SETTINGS = {
   'security.workspace.trust.enabled': false,
   'workbench.startupEditor': 'none',
   'workbench.reduceMotion': 'on',
+  'editor.autoClosingBrackets': 'never',
   'terminal.integrated.gpuAcceleration': 'off',
   'telemetry.telemetryLevel': 'off',
   'chat.disableAIFeatures': false,
@@ -39,6 +43,7 @@ export class World {
       PATH: process.env.PATH, LANG: 'C.UTF-8', SHELL: '/bin/bash', HOME: this.home,
     };
     this.project = new Project(path.join(this.scratch, 'project'));
+    this.network = new Network(BRIDGE_PORT, HOST_PORT);
     this.host = new Host({ binary, port: HOST_PORT, scratch: this.scratch, logs: this.logs, config: this.writeConfig(), env: this.env });
   }
 
@@ -62,12 +67,15 @@ terminals = true
 name = "adder"
 command = ${text(process.execPath)}
 args = [${text(`${agents}adder.mjs`)}]
+
+[[plugins]]
+path = ${text(writePlugin(path.join(this.scratch, 'kit')))}
 `);
     return file;
   }
 
   async start() {
-    await Promise.all([this.host.start(), this.startServer(), this.startBrowser()]);
+    await Promise.all([this.host.start(), this.network.start(), this.startServer(), this.startBrowser()]);
     this.window = await this.newWindow();
   }
 
@@ -80,7 +88,7 @@ args = [${text(`${agents}adder.mjs`)}]
     this.server = start(path.join(this.logs, 'server.log'), process.execPath, [
       main, '--host', '127.0.0.1', '--port', String(WEB_PORT), '--without-connection-token', '--accept-server-license-terms',
       '--server-data-dir', data, '--telemetry-level', 'off',
-      '--agent-host-bridge-host', '127.0.0.1', '--agent-host-bridge-port', String(HOST_PORT),
+      '--agent-host-bridge-host', '127.0.0.1', '--agent-host-bridge-port', String(BRIDGE_PORT),
       '--agent-host-bridge-connection-token', this.host.token,
     ], { env: this.env });
     await eventually(`VS Code's server listens (see ${this.logs})`, () => responds(`http://127.0.0.1:${WEB_PORT}/version`), 30_000);
@@ -100,16 +108,17 @@ args = [${text(`${agents}adder.mjs`)}]
   }
 
   /** Opens a window on a folder, the project unless said otherwise. */
-  async newWindow(folder = this.project.folder) {
+  newWindow = async (folder = this.project.folder) => {
     const [first] = this.browser.pages();
     const page = first?.url() === 'about:blank' ? first : await this.browser.newPage();
     const window = new Window(page, `http://127.0.0.1:${WEB_PORT}/?folder=${encodeURIComponent(folder)}`);
     await window.open();
     return window;
-  }
+  };
 
   async stop() {
     await this.browser?.close();
+    this.network.stop();
   }
 }
 

@@ -12,8 +12,7 @@ export default {
     await chat.completes('hello.txt');
     await chat.accept('hello.txt');
     await chat.submit();
-    await chat.says('Blocks:');
-    includes(await chat.responseText(), 'hello.txt', 'the blocks of the prompt');
+    await chat.says('hello.txt');
   },
 
   async 'commands of the agent are completed after /, and run'({ window: { chat } }) {
@@ -40,11 +39,7 @@ export default {
     await chat.attachFile('hello.txt');
     await eventually('the attachment above the input', async () => (await chat.attachments.filter({ hasText: 'hello.txt' }).count()) === 1);
     await chat.send('prompt');
-    await chat.says('Blocks:');
-    await chat.isIdle();
-    const answer = await chat.responseText();
-    includes(answer, 'hello.txt', 'the blocks of the prompt');
-    includes(answer, 'hello', 'the content of the file');
+    await chat.says('hello.txt: hello)');
   },
 
   async 'a pasted image reaches the agent'({ window: { chat }, window }) {
@@ -57,11 +52,11 @@ export default {
     await chat.says('image(image/');
   },
 
-  async 'a draft is kept over a reload'({ window, host }) {
+  async 'a draft is kept over a reload'({ window, host, project }) {
     const { chat, sessions } = window;
-    await chat.begin('Demo Agent');
-    await chat.ask('say has-a-draft', 'has-a-draft');
-    await chat.begin('Shell');
+    // VS Code tells of drafts in sessions that it has opened from the list.
+    const made = await host.command(['run', '--yes', '--agent', 'demo', '--cwd', project.folder, 'say has-a-draft']);
+    equal(made.code, 0, 'exit code of agenthost run');
     await sessions.open('say has-a-draft');
     const mark = host.mark();
     await chat.fill('this is not sent yet');
