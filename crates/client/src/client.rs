@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use agenthost_protocol::action::{Action, ActionOrigin, ReceivedAction, ReceivedEnvelope};
-use agenthost_protocol::channel::{ChannelState, Snapshot};
+use agenthost_protocol::channel::Snapshot;
 use agenthost_protocol::connection::{
-    DispatchActionParams, Implementation, InitializeParams, SubscribeParams, UnsubscribeParams,
+    CHANNEL_CURSORS, DispatchActionParams, Implementation, InitializeParams, SubscribeParams,
+    UnsubscribeParams,
 };
 use agenthost_protocol::ids::{ClientId, ClientSeq, ServerSeq};
 use agenthost_protocol::rpc::{
@@ -17,9 +18,10 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::Version;
 use agenthost_protocol::wire::{DecodeError, Document, Limits, ParseError, Wire};
 
-use crate::ahead::{Ahead, Astray, Pending, TooFarAhead};
+use crate::ahead::{Pending, TooFarAhead};
+use crate::mirror::Followed;
 use crate::resources::{Nothing, Resources};
-use crate::resume::Outage;
+use crate::resume::{Outage, ReconnectForm};
 use crate::transport::{Address, Transport, TransportError};
 
 /// Most updates that are put aside while a request waits for its answer.
@@ -89,11 +91,12 @@ pub enum Update {
     Lost,
     /// It is there again; what was missed follows.
     Back,
-    /// The connection was lost and is there again, and too much was missed to
-    /// be told one by one.
+    /// The connection was lost and is there again, and not all that was missed
+    /// could be told one by one.
     Caught {
-        /// The mirror shows where these are now; others that were followed are
-        /// gone.
+        /// Channels that start again from a snapshot: the mirror shows where they
+        /// are now. A channel that is no longer in the mirror is gone. All others
+        /// were told before.
         channels: Vec<Uri>,
         /// What we did and the host had not spoken of: it may have happened or
         /// not, and shows no more.
@@ -108,8 +111,11 @@ pub struct Client {
     pub(crate) transport: Transport,
     requests: u64,
     dispatched: i64,
-    pub(crate) mirror: BTreeMap<Uri, Ahead>,
+    pub(crate) mirror: BTreeMap<Uri, Followed>,
+    /// The last sequence number on any channel.
     pub(crate) seen: ServerSeq,
+    /// How to come back.
+    pub(crate) form: ReconnectForm,
     /// What came while something else was waited for.
     pub(crate) aside: VecDeque<Update>,
     /// While the connection is lost.
@@ -141,6 +147,7 @@ impl Client {
             dispatched: 0,
             mirror: BTreeMap::new(),
             seen: ServerSeq(0),
+            form: ReconnectForm::Connection,
             aside: VecDeque::new(),
             outage: None,
             resources: Box::new(Nothing),
@@ -154,7 +161,7 @@ impl Client {
     pub(crate) async fn initialize(&mut self, subscriptions: Vec<Uri>) -> Result<(), ClientError> {
         let initialize = InitializeParams {
             channel: RootChannel,
-            protocol_versions: vec![Version::CURRENT.to_string()],
+            protocol_versions: vec![CHANNEL_CURSORS.to_string(), Version::CURRENT.to_string()],
             client_id: self.hello.client_id.clone(),
             client_info: Some(self.hello.info.clone()),
             initial_subscriptions: Some(subscriptions),
@@ -164,6 +171,7 @@ impl Client {
         };
         let result = self.ask(initialize).await?;
         self.seen = result.server_seq;
+        self.form = ReconnectForm::of(&result.protocol_version);
         for snapshot in result.snapshots {
             self.start(snapshot);
         }
@@ -258,13 +266,13 @@ impl Client {
         self.dispatched += 1;
         let client_seq = ClientSeq(self.dispatched);
         let action = action.into();
-        let ahead = self.mirror.get_mut(channel);
-        let followed = ahead.is_some();
-        if let Some(ahead) = ahead {
-            ahead.dispatch(client_seq, action.clone())?;
+        let followed = self.mirror.get_mut(channel);
+        let is_followed = followed.is_some();
+        if let Some(followed) = followed {
+            followed.ahead.dispatch(client_seq, action.clone())?;
         }
         // What is followed is sent when the host is back.
-        if followed && self.outage.is_some() {
+        if is_followed && self.outage.is_some() {
             return Ok(client_seq);
         }
         self.resume().await?;
@@ -272,7 +280,7 @@ impl Client {
             Err(ClientError::Transport(lost)) => {
                 self.lose(lost);
                 // For what is not followed, nobody knows.
-                if !followed {
+                if !is_followed {
                     self.resume().await?;
                 }
             }
@@ -325,40 +333,9 @@ impl Client {
         }
     }
 
-    /// How many actions of ours the host has not spoken of.
-    pub fn unsent(&self) -> usize {
-        self.mirror
-            .values()
-            .map(|ahead| ahead.pending().len())
-            .sum()
-    }
-
     /// Whether the connection is lost at the moment.
     pub fn is_lost(&self) -> bool {
         self.outage.is_some()
-    }
-
-    /// The state of a channel that is followed, with what we did ahead of the
-    /// host.
-    pub fn state(&self, channel: &Uri) -> Option<&ChannelState> {
-        self.mirror.get(channel).map(Ahead::optimistic)
-    }
-
-    /// The state of a channel that is followed, as far as the host has said.
-    pub fn confirmed(&self, channel: &Uri) -> Option<&ChannelState> {
-        self.mirror.get(channel).map(Ahead::confirmed)
-    }
-
-    pub(crate) fn start(&mut self, snapshot: Snapshot) {
-        self.seen = self.seen.max(snapshot.from_seq);
-        let state = snapshot.state;
-        match self.mirror.get_mut(&snapshot.resource) {
-            // Subscribed again: what is open is still on its way.
-            Some(ahead) => ahead.refresh(state),
-            None => {
-                self.mirror.insert(snapshot.resource, Ahead::new(state));
-            }
-        }
     }
 
     /// Takes note of a message that is not the answer that is waited for.
@@ -382,35 +359,6 @@ impl Client {
             HostNotification::Action(envelope) => Ok(Some(self.follow(envelope))),
             other => Ok(Some(Update::Notification(Box::new(other)))),
         }
-    }
-
-    pub(crate) fn follow(&mut self, envelope: ReceivedEnvelope) -> Update {
-        self.seen = self.seen.max(envelope.server_seq);
-        let own = envelope.origin.as_ref();
-        let own = own.filter(|origin| origin.client_id == self.hello.client_id);
-        let own = own.map(|origin| origin.client_seq);
-        let ahead = self.mirror.get_mut(&envelope.channel);
-        if let Some(reason) = envelope.rejection_reason {
-            if let (Some(ahead), Some(seq)) = (ahead, own) {
-                ahead.refused(seq);
-            }
-            return Update::Rejected {
-                origin: envelope.origin,
-                reason,
-            };
-        }
-        if let (ReceivedAction::Valid(action), Some(ahead)) = (&envelope.action, ahead) {
-            let followed = match own {
-                Some(seq) => ahead.echo(seq, action),
-                None => ahead.foreign(action),
-            };
-            // The host is the authority; what it did here, the mirror can't
-            // follow.
-            if let Err(Astray) = followed {
-                self.mirror.remove(&envelope.channel);
-            }
-        }
-        Update::Action(Box::new(envelope))
     }
 }
 

@@ -13,6 +13,7 @@
 
 mod ahead;
 mod client;
+mod mirror;
 mod resources;
 mod resume;
 mod transport;

@@ -35,6 +35,7 @@ use crate::contents::KeptText;
 use crate::customizing::CustomizationErrand;
 use crate::files::FileErrand;
 use crate::input::{ConnectionId, Input};
+use crate::recovery::Recovery;
 use crate::scenes::Scene;
 use crate::terminals::TerminalCommand;
 use crate::tool_servers::ToolErrand;
@@ -316,6 +317,16 @@ pub enum Answer {
     },
     /// To `reconnect`, when the log no longer has what was missed.
     Snapshots(ReconnectSnapshot),
+    /// To `reconnect` with a cursor for each channel. The log is read when the
+    /// answer is written.
+    Recoveries {
+        /// The outcome for each channel, in the order of the request.
+        channels: Vec<Recovery>,
+        /// The last action there is.
+        until: ServerSeq,
+        /// Whether the client gets to see all there is.
+        seen: Seen,
+    },
     /// To `subscribe`.
     Subscribe(Box<SubscribeResult>),
     /// To `listSessions`.

@@ -110,26 +110,9 @@ impl Host {
         how: CatchUp,
         out: &mut Effects,
     ) -> Result<(), RpcError> {
-        if self.clients.client_of(connection).is_some() {
-            return Err(Failure::AlreadyInitialized.into());
-        }
-        let principal = self.principal(connection)?;
-        let unknown = || Failure::UnknownClient(params.client_id.clone());
-        let mut record = self.record(&params.client_id).ok_or_else(unknown)?;
-        if record.principal != principal {
-            return Err(unknown().into());
-        }
+        let record = self.returning_client(connection, &params.client_id)?;
         let replay = how == CatchUp::Replay && self.can_replay(&params);
-        // From here on it has all of every chat it asked for, and no other, and
-        // all that it sees is of this epoch.
-        let windowed = !record.shared && !std::mem::take(&mut record.windowed).is_empty();
-        let stale = !record.shared && record.epoch != self.epochs.current;
-        if windowed || stale {
-            record.epoch = self.epochs.current;
-            let kept = Box::new(record.clone());
-            out.write(Write::Client(params.client_id.clone(), kept));
-        }
-        self.clients.attach(connection, &params.client_id, record);
+        self.attach_returning(connection, &params.client_id, record, out);
         if !replay {
             let snapshots = params
                 .subscriptions
@@ -142,20 +125,19 @@ impl Host {
             self.leave_unwatched(env, &params.client_id, out);
             return Ok(());
         }
-        let (watched, missing): (Vec<_>, Vec<_>) = params
+        let (watched, mut missing): (Vec<_>, Vec<_>) = params
             .subscriptions
             .into_iter()
             .partition(|channel: &Uri| self.register(connection, channel).is_ok());
+        // Channels without state are followed again, and nothing of them is
+        // replayed (REC-10).
+        missing.retain(|channel| !self.is_stateless(connection, channel));
         let answer = Answer::Replay {
             after: params.last_seen_server_seq,
             until: self.seq,
             channels: watched.clone(),
             missing,
-            seen: if self.shows_apps(connection) {
-                Seen::All
-            } else {
-                Seen::WithoutApps
-            },
+            seen: self.seen_by(connection),
         };
         out.answer(connection, id, answer);
         for channel in &watched {
@@ -189,9 +171,59 @@ impl Host {
                 .iter()
                 .any(|channel| windowed.contains(channel))
         });
-        let attached = client.map_or(ServerSeq(0), |client| client.record.epoch);
-        let kept = self.log_start <= seen && self.epochs.may_have_seen(seen, attached, self.seq);
+        let kept = self.has_since(&params.client_id, seen);
         kept && !windowed && params.subscriptions.iter().all(known)
+    }
+
+    /// Whether the log has all actions after a number that the client was given
+    /// in this history (REC-3, REC-4).
+    pub(crate) fn has_since(&self, client: &ClientId, seen: ServerSeq) -> bool {
+        let client = self.clients.clients.get(client);
+        let attached = client.map_or(ServerSeq(0), |client| client.record.epoch);
+        self.log_start <= seen && self.epochs.may_have_seen(seen, attached, self.seq)
+    }
+
+    /// The record of a client that comes back on a new connection.
+    pub(crate) fn returning_client(
+        &self,
+        connection: ConnectionId,
+        client: &ClientId,
+    ) -> Result<ClientRecord, Failure> {
+        if self.clients.client_of(connection).is_some() {
+            return Err(Failure::AlreadyInitialized);
+        }
+        let principal = self.principal(connection)?;
+        let record = self.record(client);
+        record
+            .filter(|record| record.principal == principal)
+            .ok_or_else(|| Failure::UnknownClient(client.clone()))
+    }
+
+    /// Attaches a client that came back. From here on it has all of every chat
+    /// it asked for, and no other, and all that it sees is of this epoch.
+    pub(crate) fn attach_returning(
+        &mut self,
+        connection: ConnectionId,
+        client: &ClientId,
+        mut record: ClientRecord,
+        out: &mut Effects,
+    ) {
+        let windowed = !record.shared && !std::mem::take(&mut record.windowed).is_empty();
+        let stale = !record.shared && record.epoch != self.epochs.current;
+        if windowed || stale {
+            record.epoch = self.epochs.current;
+            let kept = Box::new(record.clone());
+            out.write(Write::Client(client.clone(), kept));
+        }
+        self.clients.attach(connection, client, record);
+    }
+
+    /// How much of the log a client gets to see.
+    pub(crate) fn seen_by(&self, connection: ConnectionId) -> Seen {
+        match self.shows_apps(connection) {
+            true => Seen::All,
+            false => Seen::WithoutApps,
+        }
     }
 
     pub(crate) fn end_grace(

@@ -5,6 +5,7 @@
 
 use agenthost_protocol::action::{Action, ReceivedAction};
 use agenthost_protocol::chat::{ChatAction, ChatMoveDestination, ChatSource};
+use agenthost_protocol::connection::ReconnectRequest;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest};
 use agenthost_protocol::session::SessionAction;
 use agenthost_protocol::uri::Uri;
@@ -209,12 +210,29 @@ impl Host {
             }
             // A replay comes from the log as it is; snapshots need states.
             // Changesets are looked at again, and may be about turns.
-            ClientRequest::Reconnect(params) if self.can_replay(params) => {
+            ClientRequest::Reconnect(ReconnectRequest::Connection(params))
+                if self.can_replay(params) =>
+            {
                 let watched = params.subscriptions.iter();
                 let turns = watched.flat_map(|channel| self.chats_with_turns(channel));
                 return (turns.collect(), Extent::Tail);
             }
-            ClientRequest::Reconnect(params) => params.subscriptions.clone(),
+            ClientRequest::Reconnect(ReconnectRequest::Connection(params)) => {
+                params.subscriptions.clone()
+            }
+            ClientRequest::Reconnect(ReconnectRequest::Channels(params)) => {
+                let plan = self.plan_recovery(params);
+                let replayed = plan.replayed.iter().map(|cursor| &cursor.channel);
+                let watched = replayed.chain(&plan.shown);
+                let mut needed: Vec<_> = watched
+                    .flat_map(|channel| self.chats_with_turns(channel))
+                    .collect();
+                if plan.shown.is_empty() {
+                    return (needed, Extent::Tail);
+                }
+                needed.extend(plan.shown);
+                needed
+            }
             ClientRequest::Subscribe(params) => {
                 let turns = self.chats_with_turns(&params.channel);
                 turns.chain([params.channel.clone()]).collect()

@@ -1,6 +1,7 @@
 //! What a peer says, sorted.
 
 use agenthost_protocol::action::ActionOrigin;
+use agenthost_protocol::connection::ReconnectRequest;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, ErrorCode, RequestId, RpcError};
 
 use crate::effect::{Answer, Effect, Effects};
@@ -104,8 +105,15 @@ impl Host {
             ClientRequest::Initialize(params) => {
                 return self.initialize(connection, params, out).map(Some);
             }
-            ClientRequest::Reconnect(params) => {
-                self.reconnect(env, connection, id, params, CatchUp::Replay, out)?;
+            ClientRequest::Reconnect(request) => {
+                match request {
+                    ReconnectRequest::Connection(params) => {
+                        self.reconnect(env, connection, id, params, CatchUp::Replay, out)?;
+                    }
+                    ReconnectRequest::Channels(params) => {
+                        self.recover(env, connection, id, &params, out)?;
+                    }
+                }
                 return Ok(None);
             }
             _ if self.clients.client_of(connection).is_none() => {

@@ -33,8 +33,7 @@ impl Host {
         params: &SubscribeParams,
         out: &mut Effects,
     ) -> Result<Answer, Failure> {
-        // Nothing is kept of what is said there.
-        if self.server_at(&params.channel).is_some() && self.shows_apps(connection) {
+        if self.is_stateless(connection, &params.channel) {
             let nothing = SubscribeResult { snapshot: None };
             return Ok(Answer::Subscribe(Box::new(nothing)));
         }
@@ -51,6 +50,12 @@ impl Host {
         Ok(Answer::Subscribe(Box::new(SubscribeResult {
             snapshot: Some(snapshot),
         })))
+    }
+
+    /// Whether a channel has no state, for a client that may follow it: nothing
+    /// is kept of what is said on those of servers.
+    pub(crate) fn is_stateless(&self, connection: ConnectionId, channel: &Uri) -> bool {
+        self.server_at(channel).is_some() && self.shows_apps(connection)
     }
 
     /// Registers a subscriber and takes the snapshot it starts from.

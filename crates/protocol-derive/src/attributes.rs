@@ -23,6 +23,7 @@ pub(crate) struct Member {
     pub(crate) flatten: bool,
     pub(crate) unknown: bool,
     pub(crate) no_null: bool,
+    pub(crate) default: bool,
 }
 
 impl Container {
@@ -66,8 +67,11 @@ impl Member {
                     member.unknown = true;
                 } else if meta.path.is_ident("no_null") {
                     member.no_null = true;
+                } else if meta.path.is_ident("default") {
+                    member.default = true;
                 } else {
-                    return Err(meta.error("expected `name`, `flatten`, `no_null` or `unknown`"));
+                    let expected = "expected `name`, `flatten`, `no_null`, `default` or `unknown`";
+                    return Err(meta.error(expected));
                 }
                 Ok(())
             })?;

@@ -19,6 +19,7 @@
 //! | `case = "kebab"`, `case = "snake"` | type | how names are written, instead of camelCase |
 //! | `name = "…"` | field, variant | the exact name on the wire |
 //! | `flatten` | field | its fields stand in the enclosing object |
+//! | `default` | field | absence is read as the default of the type; the field is always written |
 //! | `unknown` | variant | holds what this version does not know |
 //!
 //! It never looks at the types of fields: everything a field needs comes from

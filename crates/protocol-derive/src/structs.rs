@@ -12,6 +12,8 @@ struct Field<'a> {
     place: Place,
     /// Whether `null` is refused instead of read as absent.
     no_null: bool,
+    /// Whether absence is read as the default of the type.
+    default: bool,
 }
 
 /// Where a field stands on the wire.
@@ -98,6 +100,7 @@ fn read<'a>(name: &Ident, container: &Container, fields: &'a Fields) -> Result<V
                 kind: &field.ty,
                 place,
                 no_null: member.no_null,
+                default: member.default,
             })
         })
         .collect()
@@ -121,8 +124,11 @@ fn decode(fields: &[Field<'_>]) -> TokenStream {
                 arms.push(quote! {
                     #wire => ::agenthost_protocol::wire::#read(&mut #slot, #wire, value)?,
                 });
-                values.push(quote! {
-                    #identifier: ::agenthost_protocol::wire::take_field(#slot, #wire)?,
+                values.push(match field.default {
+                    true => quote!(#identifier: #slot.unwrap_or_default(),),
+                    false => quote! {
+                        #identifier: ::agenthost_protocol::wire::take_field(#slot, #wire)?,
+                    },
                 });
             }
             Place::Flat => values.push(quote! {

@@ -240,25 +240,23 @@ async fn write(
                 }
             }
         };
-        let text = match outgoing {
-            Some(Outgoing::Text(text)) => text,
-            Some(Outgoing::Answer(id, answer)) => match encode::answer(&id, &answer) {
-                Ok(text) => text.into(),
-                Err(error) => {
-                    tracing::error!(%error, "an answer could not be encoded");
-                    return;
-                }
-            },
-            Some(Outgoing::Older(answer)) => match answer.encode() {
-                Ok(text) => text.into(),
-                Err(error) => {
-                    tracing::error!(%error, "an answer could not be encoded");
-                    return;
-                }
-            },
+        let encoded = match outgoing {
+            Some(Outgoing::Text(text)) => Ok(text),
+            Some(Outgoing::Answer(id, answer)) => encode::answer(&id, &answer).map(Into::into),
+            Some(Outgoing::Recoveries(id, channels)) => {
+                encode::recoveries(&id, &channels).map(Into::into)
+            }
+            Some(Outgoing::Older(answer)) => answer.encode().map(Into::into),
             Some(Outgoing::Close(why)) => return close(writer, why).await,
             // The loop is gone.
             None => return close(writer, Closing::Stopping).await,
+        };
+        let text = match encoded {
+            Ok(text) => text,
+            Err(error) => {
+                tracing::error!(%error, "an answer could not be encoded");
+                return;
+            }
         };
         if let Some(log) = &lobby.wire_log {
             log.record(connection, Direction::Out, &text);

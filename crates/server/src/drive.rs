@@ -2,15 +2,15 @@
 
 mod effects;
 mod hearing;
+mod replay_limit;
 mod telling;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use agenthost_agents::Agents;
-use agenthost_core::{Effects, Env, Extent, Host, Input, Need, Received, Write};
+use agenthost_core::{Effects, Env, Extent, Host, Input, Need, Write};
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
-use agenthost_protocol::rpc::ClientRequest;
 use agenthost_protocol::wire::Limits;
 use agenthost_store::{Appended, Retention, Store, StoreError};
 use tokio::sync::mpsc;
@@ -27,9 +27,6 @@ use crate::outbox::{Outgoing, Room};
 
 /// Actions between two looks at what can be forgotten.
 const COMPACT_EVERY: u64 = 10_000;
-
-/// Most bytes of a replay. A client that missed more gets snapshots.
-const REPLAY: u64 = 8 * 1024 * 1024;
 
 /// How long nothing has to happen before the log is tidied up.
 const IDLE: Duration = Duration::from_millis(300);
@@ -250,41 +247,6 @@ impl Driver {
         let new = out.effects.get(before..).unwrap_or_default();
         self.older.look_around(&self.host, new);
         Ok(())
-    }
-
-    /// A replay is one message, so what it holds is bounded.
-    fn bound_replay(&mut self, input: Input) -> Result<Input, StoreError> {
-        let Input::Received {
-            connection,
-            message: Received::Request(id, request),
-        } = input
-        else {
-            return Ok(input);
-        };
-        let message = match *request {
-            ClientRequest::Reconnect(params)
-                if self
-                    .store
-                    .replay_bytes(params.last_seen_server_seq, &params.subscriptions)?
-                    > REPLAY =>
-            {
-                Received::TooMuchMissed(id, Box::new(params))
-            }
-            ClientRequest::Reconnect(params) if self.older.has(connection) => {
-                match self.past(&params)? {
-                    Some(past) => {
-                        self.older.recall_past(connection, &id, past);
-                        Received::Request(id, Box::new(ClientRequest::Reconnect(params)))
-                    }
-                    None => Received::TooMuchMissed(id, Box::new(params)),
-                }
-            }
-            request => Received::Request(id, Box::new(request)),
-        };
-        Ok(Input::Received {
-            connection,
-            message,
-        })
     }
 
     fn restore(&mut self, need: Need, out: &mut Effects) -> Result<(), StoreError> {

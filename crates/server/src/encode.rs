@@ -1,6 +1,7 @@
 //! Effects as text.
 
 use agenthost_core::Answer;
+use agenthost_protocol::channel::Snapshot;
 use agenthost_protocol::connection::ReconnectResult;
 use agenthost_protocol::rpc::{Empty, Null, RequestId, encode};
 use agenthost_protocol::uri::Uri;
@@ -33,7 +34,9 @@ pub(crate) fn answer(id: &RequestId, answer: &Answer) -> Result<String, encode::
         Answer::Snapshots(result) => {
             encode::success(id, &ReconnectResult::Snapshot(result.clone()))
         }
-        Answer::Replay { .. } => Err(serde::ser::Error::custom("a replay is read from the log")),
+        Answer::Replay { .. } | Answer::Recoveries { .. } => {
+            Err(serde::ser::Error::custom("a replay is read from the log"))
+        }
     }
 }
 
@@ -71,4 +74,72 @@ pub(crate) fn replay(
         missing,
     };
     encode::success(id, &result)
+}
+
+/// The outcome of `reconnect` for one channel, with the actions that the log has
+/// for it.
+#[derive(Debug)]
+pub(crate) enum Recovered {
+    Replay {
+        channel: Uri,
+        envelopes: Vec<String>,
+    },
+    Snapshot(Snapshot),
+    Missing(Uri),
+}
+
+impl Recovered {
+    /// How many bytes of the log it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Recovered::Replay { envelopes, .. } => envelopes.iter().map(String::len).sum(),
+            Recovered::Snapshot(_) | Recovered::Missing(_) => 0,
+        }
+    }
+
+    fn as_recovery(&self) -> Result<RecoveredChannel<'_>, encode::EncodeError> {
+        Ok(match self {
+            Recovered::Replay { channel, envelopes } => {
+                let actions = envelopes.iter().map(|text| serde_json::from_str(text));
+                let actions = actions.collect::<Result<_, _>>()?;
+                RecoveredChannel::Replay { channel, actions }
+            }
+            Recovered::Snapshot(snapshot) => RecoveredChannel::Snapshot {
+                channel: &snapshot.resource,
+                snapshot,
+            },
+            Recovered::Missing(channel) => RecoveredChannel::Missing { channel },
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Recoveries<'a> {
+    channels: Vec<RecoveredChannel<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "camelCase")]
+enum RecoveredChannel<'a> {
+    Replay {
+        channel: &'a Uri,
+        actions: Vec<&'a RawValue>,
+    },
+    Snapshot {
+        channel: &'a Uri,
+        snapshot: &'a Snapshot,
+    },
+    Missing {
+        channel: &'a Uri,
+    },
+}
+
+/// The outcomes of `reconnect`, channel by channel.
+pub(crate) fn recoveries(
+    id: &RequestId,
+    channels: &[Recovered],
+) -> Result<String, encode::EncodeError> {
+    let channels = channels.iter().map(Recovered::as_recovery);
+    let channels = channels.collect::<Result<_, _>>()?;
+    encode::success(id, &Recoveries { channels })
 }

@@ -14,6 +14,7 @@ use agenthost_protocol::rpc::RequestId;
 use axum::extract::ws::Utf8Bytes;
 use tokio::sync::mpsc;
 
+use crate::encode::Recovered;
 use crate::older::OlderAnswer;
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +29,8 @@ pub(crate) enum Outgoing {
     /// An answer, encoded by the connection that it goes to: a snapshot can be
     /// large, and the loop has no time for that.
     Answer(RequestId, Box<Answer>),
+    /// The answer to a client that came back with cursors, encoded likewise.
+    Recoveries(RequestId, Vec<Recovered>),
     /// An answer in the words of an older version, encoded likewise.
     Older(Box<OlderAnswer>),
     /// The end, once all before it is sent.
@@ -181,9 +184,15 @@ impl Outlet {
 /// What a message counts for. One that is larger than all that may wait leaves
 /// some room, or whoever reads it would be cut off by the next.
 fn size(outgoing: &Outgoing, most: usize) -> usize {
+    let bounded = |bytes| match bytes > most {
+        true => most - most / 4,
+        false => bytes,
+    };
     match outgoing {
-        Outgoing::Text(text) if text.len() > most => most - most / 4,
-        Outgoing::Text(text) => text.len(),
+        Outgoing::Text(text) => bounded(text.len()),
+        Outgoing::Recoveries(_, channels) => {
+            bounded(channels.iter().map(Recovered::bytes).sum::<usize>() + 1_024)
+        }
         // A pointer to a state that the host has anyway.
         Outgoing::Answer(..) | Outgoing::Older(_) => 1_024,
         Outgoing::Close(_) => 0,

@@ -81,7 +81,7 @@ fn message(document: &Document<'_>) -> Result<Vec<Entry>, LineError> {
     Ok(entries)
 }
 
-/// The snapshots and envelopes in an answer.
+/// The snapshots and envelopes in an answer, or in one outcome of many.
 fn collect(result: Node<'_>, entries: &mut Vec<Entry>) -> Result<(), DecodeError> {
     if let Some(node) = result.get("snapshot")? {
         entries.push(snapshot(node).map_err(|error| error.within("snapshot"))?);
@@ -96,6 +96,13 @@ fn collect(result: Node<'_>, entries: &mut Vec<Entry>) -> Result<(), DecodeError
         for (index, item) in items.enumerate() {
             let entry = read(item).map_err(|error| error.within_item(index).within(field))?;
             entries.push(entry);
+        }
+    }
+    if let Some(outcomes) = result.get("channels")? {
+        let outcomes = outcomes.items().map_err(|error| error.within("channels"))?;
+        for (index, outcome) in outcomes.enumerate() {
+            collect(outcome, entries)
+                .map_err(|error| error.within_item(index).within("channels"))?;
         }
     }
     Ok(())

@@ -169,7 +169,7 @@ impl Show {
     ) -> anyhow::Result<Option<Ended>> {
         let envelope = match update {
             Update::Action(envelope) => envelope,
-            Update::Caught { .. } => return self.caught(client),
+            Update::Caught { channels, .. } => return self.caught(client, channels),
             Update::Lost => {
                 self.remark("the connection to the host is lost; trying again")?;
                 return Ok(None);
@@ -197,13 +197,15 @@ impl Show {
     }
 
     /// Too much was missed to be told one by one.
-    fn caught(&mut self, client: &Client) -> anyhow::Result<Option<Ended>> {
+    fn caught(&mut self, client: &Client, channels: &[Uri]) -> anyhow::Result<Option<Ended>> {
         self.remark("the connection was lost for a while; some output is missing here")?;
         let chat = self.chat.as_ref().and_then(|chat| client.state(chat));
         let Some(ChannelState::Chat(chat)) = chat else {
             anyhow::bail!("the chat is gone");
         };
-        if chat.active_turn.is_some() {
+        // Of a chat that did not start again all was told.
+        let again = self.chat.iter().any(|chat| channels.contains(chat));
+        if !again || chat.active_turn.is_some() {
             return Ok(None);
         }
         let last = chat.turns.last_item();

@@ -10,7 +10,7 @@ use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::ids::ClientId;
-use agenthost_protocol::session::CreateSessionParams;
+use agenthost_protocol::session::{CreateSessionParams, DisposeSessionParams};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
 use agenthost_server::{HOST_FILE, Server, ServerConfig, serve};
@@ -117,4 +117,59 @@ async fn nothing_is_missed_by_giving_up() {
     assert_eq!(client.confirmed(&chat), other.confirmed(&chat));
     assert_eq!(client.unsent(), 0);
     server.unwrap().stop().await.unwrap();
+}
+
+fn title(client: &Client, session: &Uri) -> String {
+    let Some(ChannelState::Session(state)) = client.confirmed(session) else {
+        panic!("the session is not followed");
+    };
+    state.metadata.title.clone()
+}
+
+/// A session that was made anew at its address starts again, and what happened in
+/// another one is told.
+#[tokio::test]
+async fn each_session_goes_on_by_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let server = start(path).await;
+    let mut client = connect(path, "one").await;
+    let (again, other) = (
+        Uri::from("ahp-session:/again"),
+        Uri::from("ahp-session:/other"),
+    );
+    let create = |session: &Uri| -> CreateSessionParams {
+        wire::from_str(&json!({"channel": session}).to_string()).unwrap()
+    };
+    for session in [&again, &other] {
+        client.request(create(session)).await.unwrap();
+        client.subscribe(session).await.unwrap();
+    }
+    server.stop().await.unwrap();
+    let server = start(path).await;
+    // The first client does nothing unless it is asked to.
+    let mut second = connect(path, "two").await;
+    let dispose = json!({"channel": again});
+    let dispose: DisposeSessionParams = wire::from_str(&dispose.to_string()).unwrap();
+    second.request(dispose).await.unwrap();
+    second.request(create(&again)).await.unwrap();
+    second.subscribe(&other).await.unwrap();
+    let renamed = json!({"type": "session/titleChanged", "title": "renamed"});
+    let renamed: Action = wire::from_str(&renamed.to_string()).unwrap();
+    second.dispatch(&other, renamed).await.unwrap();
+    while title(&second, &other) != "renamed" {
+        second.next().await.unwrap();
+    }
+    let mut told = Vec::new();
+    let channels = loop {
+        match client.next().await.unwrap() {
+            Update::Action(envelope) => told.push(envelope.channel.clone()),
+            Update::Caught { channels, .. } => break channels,
+            _ => {}
+        }
+    };
+    assert_eq!(channels, [again]);
+    assert!(told.contains(&other));
+    assert_eq!(title(&client, &other), "renamed");
+    server.stop().await.unwrap();
 }

@@ -179,19 +179,23 @@ fn a_wire_log_is_read() {
         r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32001,"message":"gone"}}"#.to_owned(),
         r#"{"jsonrpc":"2.0","id":4,"result":{"items":[]}}"#.to_owned(),
         r#"{"jsonrpc":"2.0","id":5,"result":{"type":"replay","missing":[],"actions":[{"channel":"c","serverSeq":6,"action":{"type":"chat/activityChanged","activity":"a"}}]}}"#.to_owned(),
-        r#"{"jsonrpc":"2.0","method":"action","params":{"channel":"c","serverSeq":7,"action":{"type":"chat/isReadChanged","isRead":true}}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":5,"result":{"channels":[{"kind":"missing","channel":"d"},{"kind":"replay","channel":"c","actions":[{"channel":"c","serverSeq":7,"action":{"type":"chat/activityChanged","activity":"b"}}]}]}}"#.to_owned(),
+        format!(r#"{{"jsonrpc":"2.0","id":5,"result":{{"channels":[{{"kind":"snapshot","channel":"c","snapshot":{snapshot}}},{{"kind":"snapshot","snapshot":{{}}}}]}}}}"#),
+        r#"{"jsonrpc":"2.0","method":"action","params":{"channel":"c","serverSeq":8,"action":{"type":"chat/isReadChanged","isRead":true}}}"#.to_owned(),
         format!(r#"{{"jsonrpc":"2.0","id":6,"result":{{"snapshots":[{snapshot},{{"resource":"x","state":{{}}}}]}}}}"#),
     ];
     check(
         &["reduce", "-", "--compact", "--trace"],
         &log.join("\n"),
         expect![[r#"
-            {"c":{"resource":"c","title":"","status":33,"activity":"a","modifiedAt":"2026-01-01T00:00:00Z","turns":[]}}
+            {"c":{"resource":"c","title":"","status":33,"activity":"b","modifiedAt":"2026-01-01T00:00:00Z","turns":[]}}
             line 2: 5 snapshot of c
             line 6: 6 chat/activityChanged: applied
-            line 7: 7 chat/isReadChanged: applied
-            line 8: result.snapshots[1].state: expected the state of a channel, found an object without any of `activeClients` `turns` `content` `files` `recursive` `canvasId` `sessions` `agents` `annotations` `entries`
-            lines: 8, snapshots: 1, applied: 2, without effect: 0, passed over: 0, problems: 1
+            line 7: 7 chat/activityChanged: applied
+            line 8: result.channels[1].snapshot.resource: missing
+            line 9: 8 chat/isReadChanged: applied
+            line 10: result.snapshots[1].state: expected the state of a channel, found an object without any of `activeClients` `turns` `content` `files` `recursive` `canvasId` `sessions` `agents` `annotations` `entries`
+            lines: 10, snapshots: 1, applied: 3, without effect: 0, passed over: 0, problems: 2
             exit code 1
         "#]],
     );

@@ -299,3 +299,28 @@ fn another_session_at_the_same_address_is_not_replayed() {
         "#]],
     );
 }
+
+/// As every released VS Code sends it: without `channel`. Refused as invalid, it
+/// would try the same for ever.
+#[test]
+fn reconnect_needs_no_channel() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 subscribe s1
+        - c1 leave
+        - c2 connect me was c1
+        c2 reconnect - {"clientId":"a","lastSeenServerSeq":2,"subscriptions":["ahp-session:/s1"]}
+        - c2 leave
+        - c3 connect me was c2
+        c3 reconnect s1 {"clientId":"a","lastSeenServerSeq":2,"subscriptions":["ahp-session:/s1"]}
+        "#,
+        expect![[r#"
+            c2 reconnect - {"clientId":"a","lastSeenServerSeq":2,"subscriptions":["ahp-session:/s1"]}
+                c2: replay (2, 2] of [s1], missing []
+            c3 reconnect s1 {"clientId":"a","lastSeenServerSeq":2,"subscriptions":["ahp-session:/s1"]}
+                c3: error -32602 channel: expected `ahp-root://`, found "ahp-session:/s1"
+        "#]],
+    );
+}

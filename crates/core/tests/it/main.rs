@@ -25,6 +25,7 @@ mod labels;
 mod limits;
 mod log;
 mod moving;
+mod recovery;
 mod render;
 mod restart;
 mod reverse;

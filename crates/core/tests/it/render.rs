@@ -2,7 +2,7 @@
 
 use agenthost_core::agent::{AgentCommand, Attached, ChatContext};
 use agenthost_core::{
-    Answer, ChangeTask, ConnectionId, Effect, Effects, Input, Mark, Moment, Recipient,
+    Answer, ChangeTask, ConnectionId, Effect, Effects, Input, Mark, Moment, Recipient, Recovery,
     TerminalCommand, TerminalProgram,
 };
 use agenthost_protocol::action::Action;
@@ -328,6 +328,28 @@ fn render_answer(answer: &Answer) -> String {
             format!(
                 "snapshots of [{}]",
                 snapshots.collect::<Vec<_>>().join(", ")
+            )
+        }
+        Answer::Recoveries {
+            channels,
+            until,
+            seen: _,
+        } => {
+            let one = |recovery: &Recovery| match recovery {
+                Recovery::Replay { channel, after } => {
+                    format!("replay ({}, {}] of {}", after.0, until.0, short(channel))
+                }
+                Recovery::Stateless(channel) => format!("nothing of {channel}"),
+                Recovery::Snapshot(snapshot) => format!(
+                    "snapshot of {} at {}",
+                    short(&snapshot.resource),
+                    snapshot.from_seq.0
+                ),
+                Recovery::Missing(channel) => format!("missing {}", short(channel)),
+            };
+            format!(
+                "recovers [{}]",
+                channels.iter().map(one).collect::<Vec<_>>().join(", ")
             )
         }
         Answer::Subscribe(result) => {

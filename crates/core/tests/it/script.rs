@@ -6,7 +6,9 @@
 //! c1 opens SESSION [{params}]       creates it, and its agent is up
 //! c1 starts TURN [in CHAT]          a turn, in the default chat of `s1` if not said
 //! c1 says TURN TEXT                 a turn in the default chat of `s1`
-//! c1 METHOD {params}                a request; the channel may stand before the params
+//! c1 METHOD {params}                a request; the channel may stand before the params, `-` for none
+//! c1 recovers CLIENT CHANNEL[=SEQ] ..   comes back with a cursor for each channel: what
+//!                                   it has seen of it, if not said
 //! c1 unsubscribe CHANNEL
 //! c1 answers {result}              the oldest question of the host to it
 //! c1 refuses CODE                  the same, with an error
@@ -317,6 +319,21 @@ impl Runner<'_> {
                 all.join(self.run(&format!("agent {session} opened")));
                 all
             }
+            "recovers" => {
+                let (client, channels) = word(rest);
+                let seen = &self.world.clients[&connection].cursors;
+                let cursor = |name: &str| {
+                    let (channel, given) = match name.split_once('=') {
+                        Some((name, given)) => (uri(name), given.parse().ok()),
+                        None => (uri(name), None),
+                    };
+                    let seen = seen.get(&channel).map(|seen| seen.0).unwrap_or_default();
+                    json!({"channel": channel, "lastSeenServerSeq": given.unwrap_or(seen)})
+                };
+                let cursors: Vec<_> = channels.split_whitespace().map(cursor).collect();
+                let params = json!({"clientId": client, "subscriptions": cursors});
+                self.client(connection, &format!("reconnect - {params}"))
+            }
             "starts" => {
                 let (turn, chat) = word(rest);
                 let chat = chat.strip_prefix("in ").unwrap_or("s1.chat");
@@ -353,8 +370,9 @@ impl Runner<'_> {
                     }
                 };
                 let mut params = object(params);
-                let channel = self.channel(channel.unwrap_or("root"));
-                params["channel"] = json!(channel);
+                if channel != Some("-") {
+                    params["channel"] = json!(self.channel(channel.unwrap_or("root")));
+                }
                 self.requests += 1;
                 let message = json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params});
                 self.send(connection, &message)

@@ -10,11 +10,14 @@ mod customizing;
 mod dispatching;
 mod files;
 mod questions;
+mod returning;
 
 use std::collections::BTreeMap;
 
 use agenthost_core::agent::AgentEvent;
-use agenthost_core::{Answer, CommandLine, ConnectionId, Input, TerminalEnd, TerminalEvent};
+use agenthost_core::{
+    Answer, CommandLine, ConnectionId, Effects, Input, TerminalEnd, TerminalEvent,
+};
 use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::channel::{ChannelKind, ChannelState};
 use agenthost_protocol::ids::{ClientId, ServerSeq, TurnId};
@@ -242,13 +245,18 @@ impl Simulation {
     }
 
     fn request(&mut self, connection: ConnectionId, method: &str, params: Json) {
+        self.ask(connection, method, params);
+    }
+
+    /// The same, for who wants to know what came of it.
+    fn ask(&mut self, connection: ConnectionId, method: &str, params: Json) -> Effects {
         self.requests += 1;
         let message =
             json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params});
         self.world.step(Input::Received {
             connection,
             message: received(&message.to_string()),
-        });
+        })
     }
 
     fn notify(&mut self, connection: ConnectionId, method: &str, params: Json) {
@@ -279,14 +287,9 @@ impl Simulation {
                 if let Some(unreliable) = &mut self.unreliable {
                     unreliable.names.insert(connection, client.clone());
                 }
-                let memory = &self.world.memories[&before];
-                let (seen, channels) = (memory.seen, memory.channels.keys());
-                let params = json!({
-                    "channel": "ahp-root://", "clientId": client, "lastSeenServerSeq": seen,
-                    "subscriptions": channels.collect::<Vec<_>>(),
-                });
+                let memory = self.world.memories[&before].clone();
                 self.world.connect(connection, "me", Some(before));
-                self.request(connection, "reconnect", params);
+                self.come_back(connection, &client, &memory);
                 // Forgotten in the meantime: start over, as a client does.
                 if !self.is_known(connection) {
                     self.world.clients.insert(connection, Default::default());
@@ -321,15 +324,8 @@ impl Simulation {
 
     /// Whether the host takes requests on a connection.
     fn is_known(&mut self, connection: ConnectionId) -> bool {
-        self.requests += 1;
-        let message = json!({
-            "jsonrpc": "2.0", "id": self.requests, "method": "listSessions",
-            "params": {"channel": "ahp-root://"},
-        });
-        let effects = self.world.step(Input::Received {
-            connection,
-            message: received(&message.to_string()),
-        });
+        let list = json!({"channel": "ahp-root://"});
+        let effects = self.ask(connection, "listSessions", list);
         let refused = |effect: &agenthost_core::Effect| {
             matches!(effect, agenthost_core::Effect::Reply { answer: Err(_), .. })
         };

@@ -12,8 +12,8 @@ use agenthost_core::customizing::CustomizationErrand;
 use agenthost_core::tool_servers::{ToolErrand, ToolTicket};
 use agenthost_core::{
     Answer, ChangeErrand, Config, ConnectionId, Departure, Effect, Effects, Env, Extent,
-    FileErrand, FileSearch, Host, Input, Need, Principal, Received, Seen, TerminalCommand,
-    WatchErrand, Write, hide_apps, without_apps,
+    FileErrand, FileSearch, Host, Input, Need, Principal, Received, Recovery, Seen,
+    TerminalCommand, WatchErrand, Write, hide_apps, without_apps,
 };
 use agenthost_protocol::action::{Action, ActionEnvelope};
 use agenthost_protocol::channel::{ChannelState, Snapshot};
@@ -82,6 +82,8 @@ pub(crate) struct Backup {
 pub(crate) struct Mirror {
     pub(crate) channels: BTreeMap<Uri, ChannelState>,
     pub(crate) seen: ServerSeq,
+    /// The last that it has seen of each channel.
+    pub(crate) cursors: BTreeMap<Uri, ServerSeq>,
     pub(crate) waiting: BTreeSet<RequestId>,
     pub(crate) closed: bool,
     /// The sessions, if it follows the host.
@@ -321,6 +323,11 @@ impl World {
                             client.apply(plain.as_ref().unwrap_or(&envelope));
                         }
                     }
+                    Ok(Answer::Recoveries {
+                        channels,
+                        until,
+                        seen,
+                    }) => client.recover(channels, *until, *seen, &self.log),
                     Ok(
                         Answer::Null
                         | Answer::Empty
@@ -344,7 +351,8 @@ impl World {
                     Ok(Answer::Initialize(_)
                         | Answer::Subscribe(_)
                         | Answer::Snapshots(_)
-                        | Answer::Replay { .. })
+                        | Answer::Replay { .. }
+                        | Answer::Recoveries { .. })
                 );
                 if joined && client.follows_root() {
                     client.listing = Some(match answer {
@@ -402,6 +410,9 @@ impl World {
                 let client = self.clients.get_mut(connection).unwrap();
                 assert!(rejection.server_seq > client.seen);
                 client.seen = rejection.server_seq;
+                if let Some(cursor) = client.cursors.get_mut(&rejection.channel) {
+                    *cursor = rejection.server_seq;
+                }
             }
             Effect::Close { connection } => {
                 self.clients.get_mut(connection).unwrap().closed = true;
@@ -608,9 +619,35 @@ impl Mirror {
     fn start(&mut self, snapshots: &[Snapshot]) {
         for snapshot in snapshots {
             self.seen = self.seen.max(snapshot.from_seq);
+            let channel = &snapshot.resource;
+            self.cursors.insert(channel.clone(), snapshot.from_seq);
             self.channels
-                .insert(snapshot.resource.clone(), snapshot.state.clone());
+                .insert(channel.clone(), snapshot.state.clone());
         }
+    }
+
+    /// Takes up each channel on its own; those without an outcome are let go.
+    fn recover(&mut self, outcomes: &[Recovery], until: ServerSeq, seen: Seen, log: &Log) {
+        let mut before = std::mem::take(&mut self.channels);
+        let cursors = std::mem::take(&mut self.cursors);
+        for outcome in outcomes {
+            match outcome {
+                Recovery::Replay { channel, after } => {
+                    assert_eq!(cursors.get(channel), Some(after), "{channel}");
+                    let state = before.remove(channel).unwrap();
+                    self.channels.insert(channel.clone(), state);
+                    self.cursors.insert(channel.clone(), *after);
+                    for envelope in log.replay(*after, until, std::slice::from_ref(channel)) {
+                        let plain = without_apps(&envelope).filter(|_| seen != Seen::All);
+                        self.advance(plain.as_ref().unwrap_or(&envelope));
+                    }
+                }
+                Recovery::Snapshot(snapshot) => self.start(std::slice::from_ref(snapshot)),
+                Recovery::Stateless(_) | Recovery::Missing(_) => {}
+            }
+        }
+        // All that it knows is of this history, up to here.
+        self.seen = self.cursors.values().max().copied().unwrap_or_default();
     }
 
     fn apply(&mut self, envelope: &ActionEnvelope) {
@@ -620,6 +657,17 @@ impl Mirror {
             self.seen
         );
         self.seen = envelope.server_seq;
+        self.advance(envelope);
+    }
+
+    /// Follows a channel by one action.
+    fn advance(&mut self, envelope: &ActionEnvelope) {
+        let cursor = self.cursors.entry(envelope.channel.clone()).or_default();
+        assert!(
+            envelope.server_seq > *cursor,
+            "out of order, or twice: {envelope:?} after {cursor:?}"
+        );
+        *cursor = envelope.server_seq;
         let state = self.channels.get_mut(&envelope.channel);
         let state = state.unwrap_or_else(|| panic!("not subscribed: {envelope:?}"));
         let outcome = state.reduce(&envelope.action);

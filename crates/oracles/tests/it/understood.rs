@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use agenthost_oracles::Oracle;
 use agenthost_protocol::action::{Action, ActionInfo};
 use agenthost_protocol::channel::{ChannelKind, ChannelState};
+use agenthost_protocol::connection::ReconnectResult;
 use agenthost_protocol::rpc::{ClientRequest, HostNotification, HostRequest};
 use agenthost_protocol::version::Release;
-use agenthost_protocol::wire::{self, Json};
+use agenthost_protocol::wire::{self, Json, Wire};
 use agenthost_testkit::Generator;
 use agenthost_versions::{Call, Chain, Moment};
 use serde_json::json;
@@ -151,6 +152,11 @@ impl Listener {
             if !self.has(&what) {
                 continue;
             }
+            // Outcomes for each channel are newer than all of these.
+            let shape = match method {
+                "reconnect" => ReconnectResult::shape,
+                _ => shape,
+            };
             let mut result = generator.json(&shape());
             // All kinds of snapshots were told already; one is enough here.
             let kind = *generator

@@ -1,55 +1,12 @@
-//! Subscriptions, resumption and dispatch.
+//! Subscriptions and dispatch.
 
-use crate::action::{ReceivedAction, ReceivedEnvelope};
+use crate::action::ReceivedAction;
 use crate::channel::Snapshot;
 use crate::common::Meta;
-use crate::ids::{ClientId, ClientSeq, ServerSeq};
+use crate::ids::ClientSeq;
 use crate::number::Millis;
-use crate::uri::{RootChannel, Uri};
+use crate::uri::Uri;
 use crate::wire::Wire;
-
-/// `reconnect`: a client that was here before takes up where it was.
-#[derive(Debug, Clone, PartialEq, Wire)]
-pub struct ReconnectParams {
-    /// The root channel.
-    pub channel: RootChannel,
-    /// The name that the client goes by.
-    pub client_id: ClientId,
-    /// The last it has seen.
-    pub last_seen_server_seq: ServerSeq,
-    /// Every channel that it wants, and no other (REC-7).
-    pub subscriptions: Vec<Uri>,
-    /// Free data.
-    pub meta: Option<Meta>,
-}
-
-/// Answer to `reconnect`.
-#[derive(Debug, Clone, PartialEq, Wire)]
-#[wire(tag = "type")]
-pub enum ReconnectResult {
-    /// What was missed.
-    Replay(ReconnectReplay),
-    /// Too much was missed: start from here.
-    Snapshot(ReconnectSnapshot),
-}
-
-/// What a client missed.
-#[derive(Debug, Clone, PartialEq, Wire)]
-pub struct ReconnectReplay {
-    /// All of it, in order. Read with care: a host may replay what it
-    /// refused, and what we don't know (CRT-9, FWD-1).
-    pub actions: Vec<ReceivedEnvelope>,
-    /// Channels that are gone.
-    pub missing: Vec<Uri>,
-}
-
-/// Where a client starts again. A channel without a snapshot is gone
-/// (REC-11).
-#[derive(Debug, Clone, PartialEq, Wire)]
-pub struct ReconnectSnapshot {
-    /// The channels as they are.
-    pub snapshots: Vec<Snapshot>,
-}
 
 /// `subscribe`: a client wants to see a channel.
 #[derive(Debug, Clone, PartialEq, Wire)]

@@ -15,8 +15,8 @@ use crate::chat::{
     MoveChatParams, MoveChatResult,
 };
 use crate::connection::{
-    DispatchActionParams, InitializeParams, InitializeResult, PingParams, ReconnectParams,
-    ReconnectResult, SubscribeParams, SubscribeResult, UnsubscribeParams,
+    DispatchActionParams, InitializeParams, InitializeResult, PingParams, ReconnectRequest,
+    ReconnectResponse, SubscribeParams, SubscribeResult, UnsubscribeParams,
 };
 use crate::resource::{
     CreateResourceWatchParams, CreateResourceWatchResult, ResourceCopyParams, ResourceDeleteParams,
@@ -192,7 +192,7 @@ requests! {
     pub enum ClientRequest {
         "initialize" => Initialize(InitializeParams) -> InitializeResult,
         "ping" => Ping(PingParams) -> Null,
-        "reconnect" => Reconnect(ReconnectParams) -> ReconnectResult,
+        "reconnect" => Reconnect(ReconnectRequest) -> ReconnectResponse,
         "subscribe" => Subscribe(SubscribeParams) -> SubscribeResult,
         "listSessions" => ListSessions(ListSessionsParams) -> ListSessionsResult,
         "createSession" => CreateSession(CreateSessionParams) -> Null,

@@ -465,6 +465,34 @@ fn messages_that_are_wrong() {
                 => -32602 1 protocolVersions[0]: expected a string, found 1
             {"jsonrpc": "2.0", "id": 1, "method": "reconnect", "params": {"channel": "ahp-root://", "clientId": "c", "lastSeenServerSeq": -1, "subscriptions": []}}
                 => -32602 1 lastSeenServerSeq: expected a whole number of at least 0, found -1
+            {"jsonrpc": "2.0", "id": 1, "method": "reconnect", "params": {"channel": "ahp-session:/1", "clientId": "c", "lastSeenServerSeq": 1, "subscriptions": []}}
+                => -32602 1 channel: expected `ahp-root://`, found "ahp-session:/1"
+            {"jsonrpc": "2.0", "id": 1, "method": "reconnect", "params": {"clientId": "c", "subscriptions": ["a"]}}
+                => -32602 1 lastSeenServerSeq: missing
+            {"jsonrpc": "2.0", "id": 1, "method": "reconnect", "params": {"clientId": "c", "lastSeenServerSeq": 1}}
+                => -32602 1 subscriptions: missing
+            {"jsonrpc": "2.0", "id": 1, "method": "reconnect", "params": {"clientId": "c", "lastSeenServerSeq": 1, "subscriptions": "a"}}
+                => -32602 1 subscriptions: expected an array, found a string
+            {"jsonrpc": "2.0", "id": 1, "method": "reconnect", "params": {"clientId": "c", "subscriptions": [{"channel": "a", "lastSeenServerSeq": 1}, "b"]}}
+                => -32602 1 subscriptions[1]: expected an object, found a string
+            {"jsonrpc": "2.0", "id": 1, "method": "reconnect", "params": {"clientId": "c", "lastSeenServerSeq": 1, "subscriptions": ["b", {"channel": "a", "lastSeenServerSeq": 1}]}}
+                => -32602 1 subscriptions[0]: expected an object, found a string
+            {"jsonrpc": "2.0", "id": 1, "method": "reconnect", "params": {"clientId": "c", "subscriptions": [{"channel": "a"}]}}
+                => -32602 1 subscriptions[0].lastSeenServerSeq: missing
+            {"jsonrpc": "2.0", "id": 1, "method": "reconnect", "params": {"clientId": "c", "subscriptions": [{"channel": "a", "lastSeenServerSeq": -1}]}}
+                => -32602 1 subscriptions[0].lastSeenServerSeq: expected a whole number of at least 0, found -1
+            {"jsonrpc": "2.0", "id": 1, "method": "reconnect", "params": {"clientId": "c", "subscriptions": [{"channel": "a", "lastSeenServerSeq": 1}, null]}}
+                => -32602 1 subscriptions[1]: expected an object, found null
+            {"jsonrpc": "2.0", "id": 1, "method": "reconnect", "params": {"clientId": "c", "lastSeenServerSeq": 1, "subscriptions": ["a"], "windows": {"items": []}}}
+                => reconnect {"channel":"ahp-root://","clientId":"c","lastSeenServerSeq":1,"subscriptions":["a"]}
+            {"jsonrpc": "2.0", "id": 1, "method": "reconnect", "params": {"clientId": "c", "subscriptions": [{"channel": "a", "lastSeenServerSeq": 0}]}}
+                => reconnect {"channel":"ahp-root://","clientId":"c","subscriptions":[{"channel":"a","lastSeenServerSeq":0}]}
+            {"jsonrpc": "2.0", "id": 1, "method": "reconnect", "params": {"clientId": "c", "lastSeenServerSeq": 1, "subscriptions": []}}
+                => reconnect {"channel":"ahp-root://","clientId":"c","lastSeenServerSeq":1,"subscriptions":[]}
+            {"jsonrpc": "2.0", "id": 1, "method": "reconnect", "params": {"clientId": "c", "subscriptions": []}}
+                => reconnect {"channel":"ahp-root://","clientId":"c","subscriptions":[]}
+            {"jsonrpc": "2.0", "id": 1, "method": "subscribe", "params": {"channel": "c", "flowControl": {"receive": {"windowBytes": 1}}}}
+                => subscribe {"channel":"c"}
             {"jsonrpc": "2.0", "id": 1, "method": "createChat", "params": {"channel": "s", "chat": "c", "source": {"kind": "graft", "chat": "x", "turnId": "t"}}}
                 => -32602 1 source.kind: expected one of `fork`, `sideChat`, found "graft"
             {"jsonrpc": "2.0", "id": 1, "method": "moveChat", "params": {"channel": "c", "destination": {"kind": "moon"}}}

@@ -1,14 +1,17 @@
 //! What comes of a step: the world hears of it.
 
-use agenthost_core::{Answer, ConnectionId, Effect, Input, Seen, without_apps};
+use std::slice;
+
+use agenthost_core::{Answer, ConnectionId, Effect, Input, Recovery, Seen, without_apps};
 use agenthost_protocol::action::ActionEnvelope;
+use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::rpc::encode;
 use agenthost_protocol::wire;
 use agenthost_store::StoreError;
 use axum::extract::ws::Utf8Bytes;
 
 use super::Driver;
-use crate::encode::{Encoded, text, utf8};
+use crate::encode::{Encoded, Recovered, text, utf8};
 use crate::outbox::{Closing, Outgoing};
 
 impl Driver {
@@ -47,6 +50,11 @@ impl Driver {
                         let envelopes = as_seen(envelopes, seen)?;
                         text(crate::encode::replay(&id, envelopes, &missing))?
                     }
+                    Ok(Answer::Recoveries {
+                        channels,
+                        until,
+                        seen,
+                    }) => Outgoing::Recoveries(id, self.recovered(channels, until, seen)?),
                     Ok(answer) => Outgoing::Answer(id, Box::new(answer)),
                 };
                 self.deliveries.send(connection, outgoing)?;
@@ -178,6 +186,31 @@ impl Driver {
             Effect::Later { after, input } => self.later.after(after, *input),
         }
         Ok(None)
+    }
+
+    /// Reads what channels missed from the log.
+    fn recovered(
+        &self,
+        channels: Vec<Recovery>,
+        until: ServerSeq,
+        seen: Seen,
+    ) -> Result<Vec<Recovered>, StoreError> {
+        let one = |recovery| {
+            Ok(match recovery {
+                Recovery::Replay { channel, after } => {
+                    let envelopes = self.store.replay(after, until, slice::from_ref(&channel))?;
+                    let envelopes = as_seen(envelopes, seen)?;
+                    Recovered::Replay { channel, envelopes }
+                }
+                Recovery::Stateless(channel) => Recovered::Replay {
+                    channel,
+                    envelopes: Vec::new(),
+                },
+                Recovery::Snapshot(snapshot) => Recovered::Snapshot(snapshot),
+                Recovery::Missing(channel) => Recovered::Missing(channel),
+            })
+        };
+        channels.into_iter().map(one).collect()
     }
 
     /// Sends one connection what is for nobody else.

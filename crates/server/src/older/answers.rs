@@ -118,6 +118,14 @@ impl OlderAnswer {
                 }
                 all
             }
+            // Who comes back with cursors in an older version is told to
+            // initialize.
+            Answer::Recoveries { .. } => {
+                let error = "there are no cursors in older versions";
+                return Err(Lost::from(
+                    <serde_json::Error as serde::ser::Error>::custom(error),
+                ));
+            }
             Answer::ListSessions(result) => self.down("listSessions", result)?,
             Answer::MoveChat(result) => self.down("moveChat", result)?,
             Answer::Operated(result) => self.down("invokeChangesetOperation", result)?,

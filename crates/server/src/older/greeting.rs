@@ -66,23 +66,28 @@ fn told(release: Release, version: &str) -> Json {
     }
 }
 
+/// Whether a client that comes back is another program than the one that the
+/// version was agreed on with, so that what it speaks is not known. 0.1 has no
+/// channels and other names for the root; no older version has cursors.
+pub(super) fn is_other_program(release: Release, params: &Object) -> bool {
+    let subscriptions = params.get("subscriptions").and_then(Json::as_array);
+    let subscriptions = subscriptions.map(Vec::as_slice).unwrap_or_default();
+    let has_channels = || {
+        let root = Json::from(RootChannel::URI);
+        params.contains_key("channel") || subscriptions.contains(&root)
+    };
+    let has_cursors = subscriptions.iter().any(Json::is_object);
+    has_cursors || (!release.capabilities().channels && has_channels())
+}
+
 /// Corrects a greeting that the host would misread. Says whether it did.
-pub(super) fn correct(host: &Host, message: &mut Object) -> bool {
-    let returns = message.get("method").and_then(Json::as_str) == Some("reconnect");
+pub(super) fn correct(message: &mut Object) -> bool {
+    if message.get("method").and_then(Json::as_str) == Some("reconnect") {
+        return false;
+    }
     let Some(Json::Object(params)) = message.get_mut("params") else {
         return false;
     };
-    if returns {
-        // In 0.1 there was none: who is not known should be told so, and not that
-        // it forgot a channel.
-        let client = params.get("clientId").and_then(Json::as_str);
-        let known = client.is_some_and(|client| host.version_of(&ClientId::from(client)).is_some());
-        let misses = !params.contains_key("channel") && !known;
-        if misses {
-            params.insert("channel".to_owned(), Json::from(RootChannel::URI));
-        }
-        return misses;
-    }
     let has_channel = params.contains_key("channel");
     let has_number = params.contains_key("protocolVersion");
     match params.get_mut("protocolVersions") {

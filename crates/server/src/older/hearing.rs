@@ -56,7 +56,7 @@ impl Older {
             let peer = params.and_then(|params| greeting::peer(host, method, params));
             self.peers.extend(peer.map(|peer| (connection, peer)));
             if !self.has(connection) {
-                return match greeting::correct(host, &mut message) {
+                return match greeting::correct(&mut message) {
                     true => Heard::Corrected(Json::Object(message).to_string()),
                     false => Heard::Plain,
                 };
@@ -300,10 +300,10 @@ impl Peer {
         self.hear_root(&params);
         let offers = params.get("protocolVersions").cloned();
         let has_channel = params.contains_key("channel");
-        if method == "reconnect" && has_channel && !self.release().capabilities().channels {
-            // The same client, but a newer program: what it speaks is not known.
+        if method == "reconnect" && greeting::is_other_program(self.release(), &params) {
+            // The only error after which every client initializes (REC-9).
             let reason = "another version was agreed on: initialize again";
-            return Err(Refused::Invalid(reason.to_owned()));
+            return Err(Refused::Unknown(reason.to_owned()));
         }
         let mut call = Call {
             method: method.to_owned(),

@@ -10,6 +10,7 @@ mod acp;
 mod agent_flood;
 mod changes;
 mod choices;
+mod cursors;
 mod customizing;
 mod exhaustion;
 mod files;

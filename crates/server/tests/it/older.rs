@@ -393,22 +393,53 @@ async fn who_comes_back_in_other_words_has_to_say_hello() {
     let server = host(directory.path()).await;
     let (first, last) = first_and_last(&server).await;
     drop((first, last));
-    let back = |client: &str| json!({"clientId": client, "lastSeenServerSeq": 0, "subscriptions": [SESSION]});
-    let mut newer = back("first");
-    newer["channel"] = json!("ahp-root://");
-    let hello =
-        json!({"channel": "ahp-root://", "protocolVersions": ["0.9.0"], "clientId": "first"});
-    for (greeting, hello) in [
-        (newer, hello),
-        (
-            back("last"),
-            json!({"protocolVersion": 1, "clientId": "last"}),
-        ),
-    ] {
+    let back = json!({"clientId": "first", "lastSeenServerSeq": 0, "subscriptions": [SESSION]});
+    let mut named = back.clone();
+    named["channel"] = json!("ahp-root://");
+    // Not all of them name it, but all call the root what 0.1 does not.
+    let mut rooted = back;
+    rooted["subscriptions"] = json!([SESSION, "ahp-root://"]);
+    for greeting in [named, rooted] {
         let mut words = Words::connect(&server).await;
         let refused = words.ask("reconnect", greeting.clone()).await;
-        assert_eq!(refused.unwrap_err()["code"], -32602, "{greeting}");
+        assert_eq!(refused.unwrap_err()["code"], -32008, "{greeting}");
+        let hello = json!({"protocolVersion": 1, "clientId": "first"});
         words.ask("initialize", hello).await.unwrap();
+    }
+    server.stop().await.unwrap();
+}
+
+/// As released versions of VS Code send it, whichever version was agreed on:
+/// `{"clientId":"…","lastSeenServerSeq":N,"subscriptions":["…"]}`.
+#[tokio::test]
+async fn reconnect_needs_no_channel_in_any_version() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let (_first, _last) = first_and_last(&server).await;
+    let versions = [
+        "1.1.0", "1.0.0", "0.10.0", "0.9.0", "0.8.0", "0.7.0", "0.6.0", "0.5.2", "0.5.1", "0.5.0",
+        "0.4.0", "0.3.0", "0.2.0",
+    ];
+    for version in versions {
+        let hello = json!({
+            "channel": "ahp-root://", "protocolVersions": [version], "clientId": version,
+            "initialSubscriptions": ["ahp-root://", SESSION],
+        });
+        let (words, hello) = offer(&server, hello).await;
+        let seen = hello.unwrap()["serverSeq"].clone();
+        drop(words);
+        let mut words = Words::connect(&server).await;
+        let again = json!({
+            "clientId": version, "lastSeenServerSeq": seen, "subscriptions": ["ahp-root://", SESSION],
+        });
+        let missed = words.ask("reconnect", again).await.unwrap();
+        let nothing = json!({"type": "replay", "actions": [], "missing": []});
+        assert_eq!(missed, nothing, "{version}");
+        // Who is not known is told so, in a way that makes it initialize.
+        let mut words = Words::connect(&server).await;
+        let again = json!({"clientId": "x", "lastSeenServerSeq": seen, "subscriptions": []});
+        let error = words.ask("reconnect", again).await.unwrap_err();
+        assert_eq!(error["code"], -32008, "{version}");
     }
     server.stop().await.unwrap();
 }

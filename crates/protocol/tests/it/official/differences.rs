@@ -4,7 +4,7 @@
 use agenthost_protocol::action::{Action, ActionEnvelope, ReceivedAction};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatMoveDestination, ChatSource, ResponsePart, ToolCall};
-use agenthost_protocol::connection::ReconnectResult;
+use agenthost_protocol::connection::{ReconnectParams, ReconnectResult};
 use agenthost_protocol::outcome::{Invalid, Outcome};
 use agenthost_protocol::rpc::{Message, RequestId};
 use agenthost_protocol::wire::{self, Document, Json, Limits, Wire};
@@ -485,4 +485,27 @@ fn a_whole_number_has_no_fraction() {
     assert_eq!(serde_json::to_string(&theirs).unwrap(), r#"{"value":5.0}"#);
     let ours: agenthost_protocol::chat::NumberValue = decode(&json);
     assert_eq!(serde_json::to_string(&ours).unwrap(), r#"{"value":5}"#);
+}
+
+/// Every released VS Code sends `reconnect` without its channel, and tries for
+/// ever if that is refused as invalid. There is only one channel that it can be
+/// on.
+#[test]
+fn reconnect_needs_no_channel() {
+    let params = json!({
+        "clientId": "a", "lastSeenServerSeq": 7, "subscriptions": ["ahp-root://"],
+    });
+    assert!(serde_json::from_value::<commands::ReconnectParams>(params.clone()).is_err());
+    let ours: ReconnectParams = decode(&params);
+    let mut written = params.clone();
+    written["channel"] = json!("ahp-root://");
+    assert_eq!(serde_json::to_value(&ours).unwrap(), written);
+
+    // Another channel is still refused (RPC-8).
+    let mut elsewhere = params;
+    elsewhere["channel"] = json!("ahp-session:/1");
+    assert_eq!(
+        refusal::<ReconnectParams>(&elsewhere),
+        r#"channel: expected `ahp-root://`, found "ahp-session:/1""#
+    );
 }

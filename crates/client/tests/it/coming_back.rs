@@ -1,0 +1,242 @@
+//! Hosts that a client comes back to: one with cursors, one without, and one
+//! that does not look.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agenthost_client::{Address, Client, Hello, Update};
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::connection::Implementation;
+use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire;
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::net::{UnixListener, UnixStream};
+use tokio_util::codec::{Framed, LinesCodec};
+
+const SESSIONS: [&str; 4] = [
+    "ahp-session:/1",
+    "ahp-session:/2",
+    "ahp-session:/3",
+    "ahp-session:/4",
+];
+
+/// A host that says what a test has it say.
+struct FakeHost(UnixListener);
+
+/// A connection to it.
+struct Visit(Framed<UnixStream, LinesCodec>);
+
+impl FakeHost {
+    fn listen(directory: &Path) -> (Self, PathBuf) {
+        let path = directory.join("host.sock");
+        (FakeHost(UnixListener::bind(&path).unwrap()), path)
+    }
+
+    async fn accept(&self) -> Visit {
+        let (stream, _) = self.0.accept().await.unwrap();
+        Visit(Framed::new(stream, LinesCodec::new()))
+    }
+}
+
+impl Visit {
+    async fn hear(&mut self) -> Value {
+        let line = self.0.next().await.unwrap().unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    async fn say(&mut self, message: Value) {
+        self.0.send(message.to_string()).await.unwrap();
+    }
+
+    /// Hears a request and answers it. Gives its parameters.
+    async fn answer(&mut self, method: &str, outcome: &str, answer: Value) -> Value {
+        let request = self.hear().await;
+        assert_eq!(request["method"], method);
+        self.say(json!({"jsonrpc": "2.0", "id": request["id"], outcome: answer}))
+            .await;
+        request["params"].clone()
+    }
+
+    async fn act(&mut self, channel: &str, seq: u64, title: &str) {
+        let params = envelope(channel, seq, title);
+        self.say(json!({"jsonrpc": "2.0", "method": "action", "params": params}))
+            .await;
+    }
+
+    async fn greet(&mut self) {
+        let snapshots: Vec<_> = SESSIONS.iter().map(|one| snapshot(one, 1, "")).collect();
+        let hello = json!({"protocolVersion": "1.1.0", "serverSeq": 1, "snapshots": snapshots});
+        let params = self.answer("initialize", "result", hello).await;
+        assert_eq!(params["protocolVersions"], json!(["1.1.0", "1.0.0"]));
+    }
+}
+
+fn snapshot(channel: &str, seq: u64, title: &str) -> Value {
+    let state = json!({
+        "provider": "p", "title": title, "status": 1, "lifecycle": "ready", "activeClients": [],
+        "chats": [],
+    });
+    json!({"resource": channel, "state": state, "fromSeq": seq})
+}
+
+fn envelope(channel: &str, seq: u64, title: &str) -> Value {
+    let action = json!({"type": "session/titleChanged", "title": title});
+    json!({"channel": channel, "serverSeq": seq, "action": action})
+}
+
+async fn connect(path: &Path) -> Client {
+    let hello = Hello {
+        client_id: ClientId::from("a"),
+        info: Implementation {
+            name: "test".to_owned(),
+            version: None,
+            title: None,
+        },
+        subscriptions: SESSIONS.map(Uri::from).to_vec(),
+        patience: Duration::from_secs(60),
+    };
+    let address = Address::Socket(path.to_owned());
+    Client::connect(&address, hello).await.unwrap()
+}
+
+fn title(client: &Client, session: &str) -> Option<String> {
+    match client.state(&Uri::from(session))? {
+        ChannelState::Session(session) => Some(session.metadata.title.clone()),
+        _ => None,
+    }
+}
+
+fn titles(client: &Client) -> Vec<String> {
+    let titles = SESSIONS.iter();
+    let titles = titles.map(|session| title(client, session).unwrap_or("gone".to_owned()));
+    titles.collect()
+}
+
+async fn dispatch(client: &mut Client, session: &str, title: &str) {
+    let action = json!({"type": "session/titleChanged", "title": title});
+    let action: Action = wire::from_str(&action.to_string()).unwrap();
+    client.dispatch(&Uri::from(session), action).await.unwrap();
+}
+
+/// Each channel goes on from its own cursor, and only what the host has replayed
+/// is sent again.
+#[tokio::test]
+async fn each_channel_is_taken_up_on_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let (host, path) = FakeHost::listen(directory.path());
+    let [one, two, three, four] = SESSIONS;
+    let play = async {
+        let mut visit = host.accept().await;
+        visit.greet().await;
+        visit.act(two, 5, "fast").await;
+        // What is done on the first and third is not answered.
+        visit.hear().await;
+        visit.hear().await;
+        drop(visit);
+
+        let mut visit = host.accept().await;
+        let result = json!({"channels": [
+            {"kind": "snapshot", "channel": three, "snapshot": snapshot(three, 9, "shown")},
+            {"kind": "missing", "channel": four},
+            {"kind": "replay", "channel": two, "actions": [envelope(two, 8, "second")]},
+            {"kind": "replay", "channel": one, "actions": [envelope(one, 7, "first")]},
+        ]});
+        let params = visit.answer("reconnect", "result", result).await;
+        let cursor =
+            |channel: &str, seq: u64| json!({"channel": channel, "lastSeenServerSeq": seq});
+        let expected = json!({
+            "channel": "ahp-root://", "clientId": "a",
+            "subscriptions": [cursor(one, 1), cursor(two, 5), cursor(three, 1), cursor(four, 1)],
+        });
+        assert_eq!(params, expected);
+        // It has not heard of this, and does not know of the other.
+        let again = visit.hear().await;
+        assert_eq!(again["method"], "dispatchAction");
+        assert_eq!(again["params"]["channel"], one);
+        drop(visit);
+
+        // The next time each cursor is where its own outcome has put it.
+        let mut visit = host.accept().await;
+        let request = visit.hear().await;
+        let expected = json!([cursor(one, 7), cursor(two, 8), cursor(three, 9)]);
+        assert_eq!(request["params"]["subscriptions"], expected);
+    };
+    let use_it = async {
+        let mut client = connect(&path).await;
+        assert!(matches!(client.next().await.unwrap(), Update::Action(_)));
+        dispatch(&mut client, one, "mine").await;
+        dispatch(&mut client, three, "lost").await;
+        assert_eq!(titles(&client), ["mine", "fast", "lost", ""]);
+        assert!(matches!(client.next().await.unwrap(), Update::Lost));
+        assert!(matches!(client.next().await.unwrap(), Update::Back));
+        // In the order in which it happened, whichever channel it was on.
+        for expected in [7, 8] {
+            let Update::Action(envelope) = client.next().await.unwrap() else {
+                panic!("expected an action");
+            };
+            assert_eq!(envelope.server_seq.0, expected);
+        }
+        let Update::Caught { channels, open } = client.next().await.unwrap() else {
+            panic!("expected what starts again");
+        };
+        assert_eq!(channels, [Uri::from(three)]);
+        assert_eq!(open.len(), 1);
+        assert_eq!(open[0].0, Uri::from(three));
+        assert_eq!(titles(&client), ["mine", "second", "shown", "gone"]);
+        assert!(matches!(client.next().await.unwrap(), Update::Lost));
+        // Whoever waits for it, waits in vain.
+        client.next().await
+    };
+    tokio::select! {
+        () = play => {}
+        _ = use_it => panic!("nothing more should come"),
+    }
+}
+
+/// A host of 1.0 agrees on 1.1.0 and refuses cursors; another one does not look,
+/// and answers something that is of no use. Both are asked in the older form.
+#[tokio::test]
+async fn a_host_without_cursors_is_asked_for_all_channels_at_once() {
+    let invalid = json!({"code": -32602, "message": "subscriptions[0]: expected a string"});
+    let blind = json!({"type": "replay", "actions": [], "missing": []});
+    for (outcome, answer) in [("error", invalid), ("result", blind)] {
+        let directory = tempfile::tempdir().unwrap();
+        let (host, path) = FakeHost::listen(directory.path());
+        let play = async {
+            let mut visit = host.accept().await;
+            visit.greet().await;
+            drop(visit);
+            let mut visit = host.accept().await;
+            let params = visit.answer("reconnect", outcome, answer).await;
+            assert!(params["subscriptions"][0].is_object());
+            let mut visit = host.accept().await;
+            let actions = json!([envelope(SESSIONS[0], 7, "told")]);
+            let replay = json!({"type": "replay", "actions": actions, "missing": [SESSIONS[3]]});
+            let params = visit.answer("reconnect", "result", replay).await;
+            assert_eq!(params["subscriptions"], json!(SESSIONS));
+            assert_eq!(params["lastSeenServerSeq"], 1);
+            drop(visit);
+            // It is not tried again.
+            let mut visit = host.accept().await;
+            let request = visit.hear().await;
+            assert_eq!(request["params"]["subscriptions"], json!(SESSIONS[..3]));
+            assert_eq!(request["params"]["lastSeenServerSeq"], 7);
+        };
+        let use_it = async {
+            let mut client = connect(&path).await;
+            assert!(matches!(client.next().await.unwrap(), Update::Lost));
+            assert!(matches!(client.next().await.unwrap(), Update::Back));
+            assert!(matches!(client.next().await.unwrap(), Update::Action(_)));
+            assert_eq!(titles(&client), ["told", "", "", "gone"]);
+            assert!(matches!(client.next().await.unwrap(), Update::Lost));
+            client.next().await
+        };
+        tokio::select! {
+            () = play => {}
+            _ = use_it => panic!("nothing more should come"),
+        }
+    }
+}

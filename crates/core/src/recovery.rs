@@ -1,0 +1,185 @@
+//! `reconnect` with a cursor for each channel (AHP 1.1).
+//!
+//! Each channel is recovered on its own: one gets the actions that its client
+//! missed, another a snapshot, a third is gone. No cursor says anything about
+//! another channel.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use agenthost_protocol::channel::Snapshot;
+use agenthost_protocol::connection::{ChannelReconnectParams, ChannelReplayCursor};
+use agenthost_protocol::ids::{ClientId, ServerSeq};
+use agenthost_protocol::rpc::{RequestId, RpcError};
+use agenthost_protocol::uri::Uri;
+
+use crate::effect::{Answer, Effects};
+use crate::env::Env;
+use crate::host::Host;
+use crate::input::ConnectionId;
+
+/// The outcome of `reconnect` for one channel.
+#[derive(Debug, Clone)]
+pub enum Recovery {
+    /// The actions that the log has after a cursor.
+    Replay {
+        /// The channel.
+        channel: Uri,
+        /// The cursor.
+        after: ServerSeq,
+    },
+    /// A channel without state: there is nothing to replay.
+    Stateless(Uri),
+    /// The state of the channel.
+    Snapshot(Snapshot),
+    /// The channel can't be followed any more.
+    Missing(Uri),
+}
+
+impl Recovery {
+    /// The channel.
+    pub fn channel(&self) -> &Uri {
+        match self {
+            Recovery::Replay { channel, .. }
+            | Recovery::Stateless(channel)
+            | Recovery::Missing(channel) => channel,
+            Recovery::Snapshot(snapshot) => &snapshot.resource,
+        }
+    }
+}
+
+impl Host {
+    /// Never closes the connection: a client that fails here initializes on the
+    /// same one (HSK-22).
+    pub(crate) fn recover(
+        &mut self,
+        env: &Env,
+        connection: ConnectionId,
+        id: &RequestId,
+        params: &ChannelReconnectParams,
+        out: &mut Effects,
+    ) -> Result<(), RpcError> {
+        let client = &params.client_id;
+        let record = self.returning_client(connection, client)?;
+        // Attaching forgets which chats the client has seen in part.
+        let plan = self.plan_recovery(params);
+        self.attach_returning(connection, client, record, out);
+        let mut outcomes = BTreeMap::new();
+        for channel in plan.shown {
+            let recovery = self.recover_state(connection, &channel, out);
+            outcomes.insert(channel, recovery);
+        }
+        // Preparing snapshots can change other channels, so these come last: a
+        // replay ends where live delivery begins (REC-8).
+        let mut followed = Vec::new();
+        for cursor in plan.replayed {
+            let channel = cursor.channel;
+            let recovery = match self.register(connection, &channel) {
+                Ok(()) => {
+                    followed.push(channel.clone());
+                    Recovery::Replay {
+                        channel: channel.clone(),
+                        after: cursor.last_seen_server_seq,
+                    }
+                }
+                Err(_) => Recovery::Missing(channel.clone()),
+            };
+            outcomes.insert(channel, recovery);
+        }
+        let wanted = params.subscriptions.iter();
+        let answer = Answer::Recoveries {
+            until: self.seq,
+            channels: wanted
+                .filter_map(|cursor| outcomes.remove(&cursor.channel))
+                .collect(),
+            seen: self.seen_by(connection),
+        };
+        out.answer(connection, id, answer);
+        for channel in &followed {
+            self.refresh(channel, out);
+            self.follow(channel, out);
+        }
+        self.read_again_from(client, out);
+        self.leave_unwatched(env, client, out);
+        Ok(())
+    }
+
+    /// Splits the channels of a request into those that are replayed from the
+    /// log and those whose state is needed. To be asked before the client is
+    /// attached.
+    pub(crate) fn plan_recovery(&self, params: &ChannelReconnectParams) -> RecoveryPlan {
+        let mut plan = RecoveryPlan::default();
+        for cursor in cursors(params) {
+            match self.can_replay_channel(&params.client_id, &cursor) {
+                true => plan.replayed.push(cursor),
+                false => plan.shown.push(cursor.channel),
+            }
+        }
+        plan
+    }
+
+    /// Whether the log has everything that a client missed on a channel (REC-3).
+    /// A client that has seen a part of a chat needs all of it (SUB-19), and a
+    /// channel that was born after the cursor is another one than the client
+    /// knows.
+    fn can_replay_channel(&self, client: &ClientId, cursor: &ChannelReplayCursor) -> bool {
+        let ChannelReplayCursor {
+            channel,
+            last_seen_server_seq: seen,
+        } = cursor;
+        let known = self.channels.get(channel);
+        let known = known.is_some_and(|channel| channel.born < *seen);
+        let record = self.clients.clients.get(client);
+        let windowed = record.is_some_and(|client| client.record.windowed.contains(channel));
+        known && !windowed && self.has_since(client, *seen)
+    }
+
+    /// Recovers a channel whose missed actions are not available.
+    fn recover_state(
+        &mut self,
+        connection: ConnectionId,
+        channel: &Uri,
+        out: &mut Effects,
+    ) -> Recovery {
+        if self.is_stateless(connection, channel) {
+            return Recovery::Stateless(channel.clone());
+        }
+        match self.install_prepared(connection, channel, out) {
+            Ok(snapshot) => Recovery::Snapshot(snapshot),
+            Err(_) => Recovery::Missing(channel.clone()),
+        }
+    }
+}
+
+/// How the channels of a request are recovered.
+#[derive(Debug, Default)]
+pub(crate) struct RecoveryPlan {
+    /// From the log.
+    pub(crate) replayed: Vec<ChannelReplayCursor>,
+    /// By snapshots, if they are there.
+    pub(crate) shown: Vec<Uri>,
+}
+
+/// The cursors of a request, one for each channel, in the order of the request.
+/// A channel with two different cursors has none that can be relied on: a
+/// snapshot is right whatever its client has.
+fn cursors(params: &ChannelReconnectParams) -> Vec<ChannelReplayCursor> {
+    let mut places = BTreeMap::new();
+    let mut cursors: Vec<ChannelReplayCursor> = Vec::new();
+    for cursor in &params.subscriptions {
+        match places.entry(&cursor.channel) {
+            Entry::Vacant(place) => {
+                place.insert(cursors.len());
+                cursors.push(cursor.clone());
+            }
+            Entry::Occupied(place) => {
+                if let Some(first) = cursors.get_mut(*place.get())
+                    && first.last_seen_server_seq != cursor.last_seen_server_seq
+                {
+                    first.last_seen_server_seq = ChannelReplayCursor::NO_BASELINE;
+                }
+            }
+        }
+    }
+    cursors
+}

@@ -1,0 +1,334 @@
+//! `reconnect` with a cursor for each channel, as AHP 1.1 has it.
+
+use agenthost_protocol::ids::ServerSeq;
+use expect_test::expect;
+
+use crate::script::{check, check_customized, run};
+use crate::world::World;
+
+/// REC-3, REC-5, REC-6: every channel has an outcome of its own, in the order
+/// of the request. What was seen of one says nothing about the others.
+#[test]
+fn each_channel_is_recovered_on_its_own() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 subscribe root
+        - c1 subscribe s1
+        - c1 subscribe s1.chat
+        - c2 joins b
+        - c1 leave
+        - c2 ! s1 session/titleChanged {"title": "meanwhile"}
+        - c2 starts t1
+        - c3 connect me was c1
+        c3 reconnect {"clientId": "a", "subscriptions": [{"channel": "ahp-session:/s1", "lastSeenServerSeq": 2}, {"channel": "ahp-session:/gone", "lastSeenServerSeq": 2}, {"channel": "ahp-root://", "lastSeenServerSeq": 0}, {"channel": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "lastSeenServerSeq": 2}]}
+        c2 ! s1 session/titleChanged {"title": "live again"}
+        "#,
+        expect![[r#"
+            c3 reconnect {"clientId": "a", "subscriptions": [{"channel": "ahp-session:/s1", "lastSeenServerSeq": 2}, {"channel": "ahp-session:/gone", "lastSeenServerSeq": 2}, {"channel": "ahp-root://", "lastSeenServerSeq": 0}, {"channel": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "lastSeenServerSeq": 2}]}
+                c3: recovers [replay (2, 5] of s1, missing ahp-session:/gone, snapshot of root at 5, replay (2, 5] of s1.chat]
+            c2 ! s1 session/titleChanged {"title": "live again"}
+                c3: 6 s1 by b session/titleChanged {"title":"live again"}
+                c3: root/sessionSummaryChanged {"changes":{"title":"live again"},"session":"s1"}
+        "#]],
+    );
+}
+
+/// A channel that is quiet keeps an old cursor, and another one a new one.
+#[test]
+fn a_fast_channel_does_not_hide_what_a_slow_one_missed() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 opens s2
+        - c1 subscribe s1
+        - c1 subscribe s2
+        - c1 ! s2 session/titleChanged {"title": "fast"}
+        - c1 leave
+        - c2 joins b
+        - c2 ! s1 session/titleChanged {"title": "slow"}
+        - c2 ! s2 session/titleChanged {"title": "faster"}
+        - c3 connect me was c1
+        c3 recovers a s1 s2
+        c2 ! s1 session/titleChanged {"title": "on"}
+        c3 leave
+        - c4 connect me was c3
+        c4 recovers a s1 s2
+        "#,
+        expect![[r#"
+            c3 recovers a s1 s2
+                c3: recovers [replay (4, 7] of s1, replay (5, 7] of s2]
+            c2 ! s1 session/titleChanged {"title": "on"}
+                c3: 8 s1 by b session/titleChanged {"title":"on"}
+            c3 leave
+                grace a 30000
+            c4 recovers a s1 s2
+                c4: recovers [replay (8, 8] of s1, replay (7, 8] of s2]
+        "#]],
+    );
+}
+
+/// A client without a baseline gets a snapshot, also of the host itself, whose
+/// actions the log has all.
+#[test]
+fn a_cursor_of_zero_is_no_baseline() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 subscribe root
+        - c1 leave
+        - c2 connect me was c1
+        c2 recovers a root
+        - c2 leave
+        - c3 connect me was c2
+        c3 recovers a
+        "#,
+        expect![[r#"
+            c2 recovers a root
+                c2: recovers [snapshot of root at 0]
+            c3 recovers a
+                c3: recovers []
+        "#]],
+    );
+}
+
+/// A number that the host has not given out, or whose actions are forgotten, is
+/// of no use; that of another channel is.
+#[test]
+fn a_cursor_that_the_log_does_not_reach_is_a_snapshot() {
+    let mut world = World::new();
+    run(
+        &mut world,
+        r#"
+        c1 joins a
+        c1 opens s1
+        c1 opens s2
+        c1 subscribe s1
+        c1 subscribe s2
+        c1 ! s1 session/titleChanged {"title": "x"}
+        "#,
+    );
+    world.log.start = ServerSeq(5);
+    let shown = run(
+        &mut world,
+        r#"
+        - restart
+        - c2 connect me was c1
+        c2 recovers a s1 s2
+        - c2 leave
+        - c3 connect me was c2
+        c3 recovers a s1=99 s2
+        "#,
+    );
+    world.check_mirrors();
+    expect![[r#"
+        c2 recovers a s1 s2
+            c2: recovers [replay (5, 5] of s1, snapshot of s2 at 5]
+        c3 recovers a s1=99 s2
+            c3: recovers [snapshot of s1 at 5, replay (5, 5] of s2]"#]]
+    .assert_eq(&shown);
+}
+
+/// SUB-19: of a chat that was seen in part all is shown, and that only once.
+#[test]
+fn a_chat_that_was_seen_in_part_is_shown_whole() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 starts t1
+        - agent s1 end t1
+        - c1 starts t2
+        - agent s1 end t2
+        - c1 subscribe s1
+        - c1 subscribe s1.chat {"view": {"turns": 1}}
+        - c1 leave
+        - c2 connect me was c1
+        c2 recovers a s1 s1.chat
+        - c2 leave
+        - c3 connect me was c2
+        c3 recovers a s1 s1.chat
+        "#,
+        expect![[r#"
+            c2 recovers a s1 s1.chat
+                c2: recovers [replay (11, 11] of s1, snapshot of s1.chat at 11]
+            c3 recovers a s1 s1.chat
+                c3: recovers [replay (11, 11] of s1, replay (11, 11] of s1.chat]
+        "#]],
+    );
+}
+
+/// The actions of one session do not fit another at the same address.
+#[test]
+fn a_channel_that_was_born_after_the_cursor_is_a_snapshot() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 opens s2
+        - c1 subscribe s1
+        - c1 subscribe s2
+        - c1 leave
+        - c2 joins b
+        - c2 disposeSession s1
+        - c2 createSession s1
+        - c3 connect me was c1
+        c3 recovers a s1 s2
+        "#,
+        expect![[r#"
+            c3 recovers a s1 s2
+                c3: recovers [snapshot of s1 at 7, replay (4, 7] of s2]
+        "#]],
+    );
+}
+
+/// One outcome for each channel. If the client has two ideas of where it is, it
+/// is told.
+#[test]
+fn a_channel_that_is_named_twice_has_one_outcome() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 opens s2
+        - c1 subscribe s1
+        - c1 subscribe s2
+        - c1 leave
+        - c2 connect me was c1
+        c2 recovers a s1 s2 s1 s2=3
+        "#,
+        expect![[r#"
+            c2 recovers a s1 s2 s1 s2=3
+                c2: recovers [replay (4, 4] of s1, snapshot of s2 at 4]
+        "#]],
+    );
+}
+
+/// REC-10: there is nothing to replay on a channel without state; for who can't
+/// follow it, it is not there. In the form of 1.0 it is not missing, either.
+#[test]
+fn a_channel_without_state_is_followed_again() {
+    let m = r#"{"type": "mcpServer", "id": "m", "uri": "file:///c", "name": "m", "state": {"kind": "stopped"}, "mcpApp": {"capabilities": {"serverTools": {}}}}"#;
+    check_customized(
+        &format!(
+            r#"
+        - c1 joins plain
+        - c2 connect
+        - c2 initialize {{"clientId": "apps", "protocolVersions": ["1.1.0"], "capabilities": {{"mcpApps": {{}}}}}}
+        - c1 opens s1 {{"workingDirectories": ["file:///w"]}}
+        - c1 subscribe s1
+        - c2 subscribe s1
+        - customized s1 found [{m}]
+        - c1 ! s1 session/mcpServerStartRequested {{"id": "m"}}
+        - tools s1 ready m
+        - c2 leave
+        - c3 connect me was c2
+        c3 recovers apps s1 mcp://agenthost/24d0cb23a77b5b3b9cb44e20e8c7d023 mcp://agenthost/none
+        - c3 leave
+        - c4 connect me was c3
+        c4 reconnect {{"clientId": "apps", "lastSeenServerSeq": 5, "subscriptions": ["ahp-session:/s1", "mcp://agenthost/24d0cb23a77b5b3b9cb44e20e8c7d023", "mcp://agenthost/none"]}}
+        - c1 leave
+        - c5 connect me was c1
+        c5 recovers plain s1 mcp://agenthost/24d0cb23a77b5b3b9cb44e20e8c7d023
+        "#
+        ),
+        expect![[r#"
+            c3 recovers apps s1 mcp://agenthost/24d0cb23a77b5b3b9cb44e20e8c7d023 mcp://agenthost/none
+                c3: recovers [replay (5, 5] of s1, nothing of mcp://agenthost/24d0cb23a77b5b3b9cb44e20e8c7d023, missing mcp://agenthost/none]
+            c4 reconnect {"clientId": "apps", "lastSeenServerSeq": 5, "subscriptions": ["ahp-session:/s1", "mcp://agenthost/24d0cb23a77b5b3b9cb44e20e8c7d023", "mcp://agenthost/none"]}
+                c4: replay (5, 5] of [s1], missing [mcp://agenthost/none]
+            c5 recovers plain s1 mcp://agenthost/24d0cb23a77b5b3b9cb44e20e8c7d023
+                c5: recovers [replay (5, 5] of s1, missing mcp://agenthost/24d0cb23a77b5b3b9cb44e20e8c7d023]
+        "#]],
+    );
+}
+
+/// A changeset that nobody watched is there again for who asks for it.
+#[test]
+fn a_changeset_is_made_when_it_is_recovered() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1 {"workingDirectories": ["file:///w"]}
+        - marked {"git": {"branch": "main"}}
+        - c1 subscribe s1
+        - c1 leave
+        - c2 connect me was c1
+        c2 recovers a s1 ahp-session:/s1/changeset/session
+        compared a.txt+1-0
+        "#,
+        expect![[r#"
+            c2 recovers a s1 ahp-session:/s1/changeset/session
+                changes s1: compare start with now for s1/changeset/session
+                c2: recovers [replay (5, 5] of s1, snapshot of ahp-session:/s1/changeset/session at 5]
+            compared a.txt+1-0
+                c2: 6 ahp-session:/s1/changeset/session changeset/contentChanged {"operations":[{"id":"undo","label":"Undo","description":"Make files what they were before these changes","scopes":["changeset","resource"],"confirmation":"Files become what they were before these changes. Undo them?","icon":"discard","status":"idle"},{"id":"show-patch","label":"Show as patch","description":"All differences as text","scopes":["changeset"],"icon":"diff","status":"idle"}],"files":[{"id":"file:///w/a.txt","edit":{"before":{"uri":"file:///w/a.txt","content":{"uri":"agenthost-git:/k/o","nonce":"o"}},"after":{"uri":"file:///w/a.txt","content":{"uri":"agenthost-git:/k/x","nonce":"x"}},"diff":{"added":1,"removed":0}}}]}
+                c2: 7 ahp-session:/s1/changeset/session changeset/statusChanged {"status":"ready"}
+                c2: 8 s1 session/metaChanged {"_meta":{}}
+                look again at s1/changeset/session 1000
+        "#]],
+    );
+}
+
+/// HSK-22, REC-9: who is not known any more can begin again on the same
+/// connection. CLT-7: who does not ask for a session has left it.
+#[test]
+fn cursors_of_a_forgotten_client_are_refused() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1 {"activeClient": {"clientId": "a", "tools": []}}
+        - c1 subscribe root
+        - c1 subscribe s1
+        - c2 joins b
+        - c2 subscribe s1
+        - c1 leave
+        - c3 connect me was c1
+        c3 recovers a root
+        c3 recovers a root
+        - c3 leave
+        - grace a
+        - c4 connect
+        c4 recovers a root=1
+        - c5 connect mallory
+        c5 recovers b root=1
+        c4 initialize {"protocolVersions": ["1.1.0", "1.0.0"], "clientId": "a"}
+        "#,
+        expect![[r#"
+            c3 recovers a root
+                c3: recovers [replay (2, 2] of root]
+                c2: 3 s1 session/activeClientRemoved {"clientId":"a"}
+                agent s1: tools []
+            c3 recovers a root
+                c3: error -32600 this connection is initialized already
+            c4 recovers a root=1
+                c4: error -32008 client `a` is not known here any more: initialize again
+            c5 recovers b root=1
+                c5: error -32008 client `b` is not known here any more: initialize again
+            c4 initialize {"protocolVersions": ["1.1.0", "1.0.0"], "clientId": "a"}
+                c4: version 1.1.0 at 3 with []
+        "#]],
+    );
+}
+
+/// A connection follows so many channels and no more, however it comes back.
+#[test]
+fn the_limit_of_subscriptions_holds() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 opens s2
+        - c1 opens s3
+        - c1 leave
+        - c2 connect me was c1
+        c2 recovers a root s1 s1.chat ahp-session:/s1/annotations s2 s2.chat ahp-session:/s2/annotations s3 s3.chat
+        "#,
+        expect![[r#"
+            c2 recovers a root s1 s1.chat ahp-session:/s1/annotations s2 s2.chat ahp-session:/s2/annotations s3 s3.chat
+                c2: recovers [snapshot of root at 6, snapshot of s1 at 6, snapshot of s1.chat at 6, snapshot of ahp-session:/s1/annotations at 6, snapshot of s2 at 6, snapshot of s2.chat at 6, snapshot of ahp-session:/s2/annotations at 6, snapshot of s3 at 6, missing s3.chat]
+        "#]],
+    );
+}

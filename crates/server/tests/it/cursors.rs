@@ -1,0 +1,267 @@
+//! Clients that come back with a cursor for each channel, as AHP 1.1 has it.
+
+use std::collections::BTreeMap;
+
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::outcome::Outcome;
+use agenthost_protocol::wire;
+use agenthost_server::Server;
+use serde_json::{Value, json};
+
+use crate::older::{Words, host};
+use crate::room::{Mirror, SESSION, approve, chat_uri, create_session, join, start, start_turn};
+
+/// What a client of 1.1 knows: states, and how far it has followed each.
+#[derive(Default)]
+struct Follower {
+    channels: BTreeMap<String, (ChannelState, u64)>,
+}
+
+impl Follower {
+    async fn join(server: &Server, name: &str) -> Words {
+        let mut words = Words::connect(server).await;
+        let hello = json!({
+            "channel": "ahp-root://", "clientId": name, "protocolVersions": ["1.1.0", "1.0.0"],
+        });
+        let hello = words.ask("initialize", hello).await.unwrap();
+        assert_eq!(hello["protocolVersion"], "1.1.0");
+        words
+    }
+
+    async fn subscribe(&mut self, words: &mut Words, channel: &str) {
+        // Windows are not offered: an ordinary subscription is the answer.
+        let limits = json!({"receive": {"windowBytes": 65536}});
+        let params = json!({"channel": channel, "flowControl": limits});
+        let result = words.ask("subscribe", params).await.unwrap();
+        assert!(result.get("flowControl").is_none());
+        self.start(&result["snapshot"]);
+    }
+
+    fn start(&mut self, snapshot: &Value) {
+        let state = wire::from_str(&snapshot["state"].to_string()).unwrap();
+        let channel = snapshot["resource"].as_str().unwrap().to_owned();
+        let seq = snapshot["fromSeq"].as_u64().unwrap();
+        self.channels.insert(channel, (state, seq));
+    }
+
+    fn apply(&mut self, envelope: &Value) {
+        let channel = envelope["channel"].as_str().unwrap();
+        let (state, cursor) = self.channels.get_mut(channel).unwrap();
+        let seq = envelope["serverSeq"].as_u64().unwrap();
+        assert!(seq > *cursor, "{seq} after {cursor}");
+        *cursor = seq;
+        let action: Action = wire::from_str(&envelope["action"].to_string()).unwrap();
+        let outcome = state.reduce(&action);
+        assert!(matches!(outcome, Outcome::Applied | Outcome::NoOp));
+    }
+
+    /// The cursors of all channels.
+    fn cursors(&self) -> Vec<Value> {
+        let all = self.channels.iter();
+        all.map(|(channel, (_, seq))| cursor(channel, *seq))
+            .collect()
+    }
+
+    /// Comes back on a new connection. Gives the kinds of the outcomes.
+    async fn recover(
+        &mut self,
+        server: &Server,
+        client: &str,
+        cursors: &[Value],
+    ) -> (Words, Vec<String>) {
+        let mut words = Words::connect(server).await;
+        let params =
+            json!({"channel": "ahp-root://", "clientId": client, "subscriptions": cursors});
+        let result = words.ask("reconnect", params).await.unwrap();
+        let outcomes = result["channels"].as_array().unwrap();
+        let named: Vec<_> = outcomes.iter().map(|outcome| &outcome["channel"]).collect();
+        let asked: Vec<_> = cursors.iter().map(|cursor| &cursor["channel"]).collect();
+        assert_eq!(named, asked);
+        let mut kinds = Vec::new();
+        for outcome in outcomes {
+            let channel = outcome["channel"].as_str().unwrap();
+            let kind = outcome["kind"].as_str().unwrap();
+            match kind {
+                "replay" => {
+                    for envelope in outcome["actions"].as_array().unwrap() {
+                        assert_eq!(envelope["channel"], channel);
+                        self.apply(envelope);
+                    }
+                }
+                "snapshot" => {
+                    assert_eq!(outcome["snapshot"]["resource"], channel);
+                    self.start(&outcome["snapshot"]);
+                }
+                _ => {
+                    self.channels.remove(channel);
+                }
+            }
+            kinds.push(kind.to_owned());
+        }
+        (words, kinds)
+    }
+
+    /// Compares all states with what the host shows to somebody else.
+    async fn check(&self, server: &Server) {
+        let mut other = Self::join(server, "witness").await;
+        let mut shown = Self::default();
+        for (channel, (state, _)) in &self.channels {
+            shown.subscribe(&mut other, channel).await;
+            assert_eq!(comparable(&shown.channels[channel].0), comparable(state));
+        }
+    }
+}
+
+/// What no action carries, a snapshot derives (A-4, SYN-2).
+fn comparable(state: &ChannelState) -> Value {
+    let mut state = serde_json::to_value(state).unwrap();
+    let fields = state.as_object_mut().unwrap();
+    for derived in ["changes", "annotations", "status"] {
+        fields.remove(derived);
+    }
+    state
+}
+
+fn cursor(channel: &str, seq: u64) -> Value {
+    json!({"channel": channel, "lastSeenServerSeq": seq})
+}
+
+fn turn(id: &str, text: &str) -> Value {
+    json!({"channel": chat_uri(), "action": {
+        "type": "chat/turnStarted", "turnId": id, "startedAt": "2026-01-05T09:00:00Z",
+        "message": {"text": text, "origin": {"kind": "user"}},
+    }})
+}
+
+#[tokio::test]
+async fn each_channel_is_recovered_also_after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let mut words = Follower::join(&server, "a").await;
+    let create = json!({"channel": SESSION, "provider": "scripted"});
+    words.ask("createSession", create).await.unwrap();
+    let mut client = Follower::default();
+    let chat = chat_uri();
+    for channel in ["ahp-root://", SESSION, &chat] {
+        client.subscribe(&mut words, channel).await;
+    }
+    drop(words);
+
+    let mut other = Follower::join(&server, "b").await;
+    other
+        .ask("subscribe", json!({"channel": chat}))
+        .await
+        .unwrap();
+    other.dispatch(turn("t1", "say hello")).await;
+    other.until("chat/turnComplete").await;
+    let mut cursors = client.cursors();
+    cursors.insert(1, cursor("ahp-session:/gone", 7));
+    let (mut words, kinds) = client.recover(&server, "a", &cursors).await;
+    assert_eq!(kinds, ["replay", "missing", "replay", "replay"]);
+    // From here on it is live, and nothing comes twice.
+    other.dispatch(turn("t2", "say again")).await;
+    words.until("chat/turnComplete").await;
+    // What came of it was sent before this is answered.
+    words.ask("ping", json!({})).await.unwrap();
+    for message in &words.heard {
+        if message["method"] == "action" {
+            client.apply(&message["params"]);
+        }
+    }
+    client.check(&server).await;
+    drop((words, other));
+    server.stop().await.unwrap();
+
+    // The log has it all, but for a channel that has no baseline.
+    let server = host(directory.path()).await;
+    let mut cursors = client.cursors();
+    let rooted = cursors.iter_mut().find(|one| one["channel"] == SESSION);
+    rooted.unwrap()["lastSeenServerSeq"] = json!(0);
+    let (words, kinds) = client.recover(&server, "a", &cursors).await;
+    assert_eq!(kinds.iter().filter(|kind| *kind == "snapshot").count(), 1);
+    assert_eq!(kinds.iter().filter(|kind| *kind == "replay").count(), 2);
+    client.check(&server).await;
+    drop(words);
+
+    // A number that was never given out is of no use.
+    let cursors = [cursor(&chat, 9_007_199_254_740_000), cursor(SESSION, 1)];
+    let (_, kinds) = client.recover(&server, "a", &cursors).await;
+    assert_eq!(kinds, ["snapshot", "snapshot"]);
+    server.stop().await.unwrap();
+}
+
+/// REC-2: what is too much for one answer comes as a snapshot, and costs no other
+/// channel its replay.
+#[tokio::test]
+async fn a_replay_that_is_too_large_is_a_snapshot_of_that_channel() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path()).await;
+    let official = join(&server, "official").await;
+    create_session(&official).await;
+    let mut words = Follower::join(&server, "a").await;
+    let mut client = Follower::default();
+    let chat = chat_uri();
+    client.subscribe(&mut words, &chat).await;
+    let mut mirror = Mirror::open(&official).await;
+    start_turn(
+        &official,
+        "t1",
+        "read line; head -c 12000000 /dev/zero | tr '\\0' x",
+    )
+    .await;
+    words.until("chat/toolCallReady").await;
+    approve(&official, "t1", "once").await;
+    let changed = words.until("chat/toolCallContentChanged").await;
+    let content = changed["action"]["content"].as_array().unwrap();
+    let terminal = content.iter().find_map(|one| one["resource"].as_str());
+    let terminal = terminal.unwrap().to_owned();
+    client.subscribe(&mut words, &terminal).await;
+    let cursors = [
+        cursor(&terminal, client.channels[&terminal].1),
+        cursor(&chat, client.channels[&chat].1),
+    ];
+    let enter = json!({"type": "terminal/input", "data": "\n"});
+    words
+        .dispatch(json!({"channel": terminal, "action": enter}))
+        .await;
+    words.ask("ping", json!({})).await.unwrap();
+    drop(words);
+    mirror.until_end().await;
+
+    let (_words, kinds) = client.recover(&server, "a", &cursors).await;
+    assert_eq!(kinds, ["snapshot", "replay"]);
+    let (state, _) = client.channels.remove(&chat).unwrap();
+    let ChannelState::Chat(state) = state else {
+        panic!("expected a chat");
+    };
+    assert!(state.active_turn.is_none() && state.turns.len() == 1);
+    // Nothing more happens in the terminal.
+    client.check(&server).await;
+    server.stop().await.unwrap();
+}
+
+/// A client that spoke an older version and has cursors now was updated: what it
+/// speaks is not known, and `-32008` makes every client initialize.
+#[tokio::test]
+async fn cursors_of_an_older_version_have_to_initialize() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    for version in ["0.9.0", "0.5.1", "0.3.0"] {
+        let mut words = Words::connect(&server).await;
+        let hello =
+            json!({"channel": "ahp-root://", "clientId": version, "protocolVersions": [version]});
+        words.ask("initialize", hello).await.unwrap();
+        let mut words = Words::connect(&server).await;
+        let params = json!({"clientId": version, "subscriptions": [cursor("ahp-root://", 1)]});
+        let refused = words.ask("reconnect", params.clone()).await;
+        assert_eq!(refused.unwrap_err()["code"], -32008, "{version}");
+        let hello =
+            json!({"channel": "ahp-root://", "clientId": version, "protocolVersions": ["1.1.0"]});
+        words.ask("initialize", hello).await.unwrap();
+        let mut words = Words::connect(&server).await;
+        let result = words.ask("reconnect", params).await.unwrap();
+        assert_eq!(result["channels"][0]["kind"], "snapshot");
+    }
+    server.stop().await.unwrap();
+}
