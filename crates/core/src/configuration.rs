@@ -171,7 +171,7 @@ impl Host {
             properties: Default::default(),
             required: None,
         });
-        models::drop_property(agent, &mut schema);
+        models::drop_property(&mut schema);
         permissions::offer(&mut schema);
         if directory.is_some() {
             isolation::offer(&mut schema);

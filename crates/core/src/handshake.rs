@@ -121,6 +121,7 @@ impl Host {
                 .collect();
             let answer = Answer::Snapshots(ReconnectSnapshot { snapshots });
             out.answer(connection, id, answer);
+            self.tell_list_changes(connection, ServerSeq(0), out);
             self.read_again_from(&params.client_id, out);
             self.leave_unwatched(env, &params.client_id, out);
             return Ok(());
@@ -144,9 +145,7 @@ impl Host {
             self.refresh(channel, out);
             self.follow(channel, out);
         }
-        if self.quirks(connection).keeps_list && watched.contains(&RootChannel.into()) {
-            self.tell_list_changes(connection, params.last_seen_server_seq, out);
-        }
+        self.tell_list_changes(connection, params.last_seen_server_seq, out);
         self.read_again_from(&params.client_id, out);
         self.leave_unwatched(env, &params.client_id, out);
         Ok(())

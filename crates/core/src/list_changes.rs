@@ -1,8 +1,8 @@
 //! Changes of the list of sessions that a client missed.
 //!
 //! Notifications about the list are not replayed (ROOT-16), and a client is
-//! meant to list the sessions again when it comes back. VS Code does so after
-//! snapshots only, so after a replay it is told what changed.
+//! meant to list the sessions again when it comes back. VS Code does not, so it
+//! is told what changed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -36,7 +36,8 @@ pub(crate) struct ListChanges {
     changed: BTreeMap<Uri, ServerSeq>,
     /// The oldest first.
     removed: VecDeque<(Uri, ServerSeq)>,
-    /// Rises whenever a session comes, goes or gets another default chat.
+    /// Rises whenever a session comes, goes, or gets another default chat or
+    /// other folders.
     version: u64,
 }
 
@@ -55,7 +56,8 @@ impl ListChanges {
         self.changed.insert(session.clone(), seq);
     }
 
-    /// Takes note that a session is new, or its default chat is another.
+    /// Takes note that a session is new, or has another default chat or other
+    /// folders.
     pub(crate) fn record_names(&mut self, session: &Uri, seq: ServerSeq) {
         self.version += 1;
         self.record_change(session, seq);
@@ -77,19 +79,25 @@ impl ListChanges {
 }
 
 impl Host {
-    /// A number that rises whenever a session comes, goes or gets another
-    /// default chat.
+    /// A number that rises whenever a session comes, goes, or gets another
+    /// default chat or other folders.
     pub fn list_version(&self) -> u64 {
         self.list_changes.version
     }
 
-    /// Tells a client how the list changed since it was here.
+    /// Tells a client how the list changed since it was here, if it keeps the
+    /// list over an outage and watches it.
     pub(crate) fn tell_list_changes(
         &self,
         connection: ConnectionId,
         seen: ServerSeq,
         out: &mut Effects,
     ) {
+        let root = self.channels.get(&Uri::from(RootChannel));
+        let watches = root.is_some_and(|root| root.subscribers.contains_key(&connection));
+        if !watches || !self.quirks(connection).keeps_list {
+            return;
+        }
         let mut tell = |notification| {
             out.push(Effect::Notify {
                 notification: Arc::new(notification),

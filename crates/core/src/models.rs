@@ -58,12 +58,10 @@ pub(crate) fn drop_placeholder(agent: Option<&AgentInfo>, message: &mut Arc<Mess
     }
 }
 
-/// Removes the choice of a model from what can be configured about a session,
-/// where each message can choose one.
-pub(crate) fn drop_property(agent: &AgentInfo, schema: &mut SessionConfigSchema) {
-    if !agent.models.iter().all(is_placeholder) {
-        schema.properties.shift_remove(MODEL);
-    }
+/// Removes the choice of a model from what can be configured about a session:
+/// each message can choose one.
+pub(crate) fn drop_property(schema: &mut SessionConfigSchema) {
+    schema.properties.shift_remove(MODEL);
 }
 
 impl Host {

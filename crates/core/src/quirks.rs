@@ -64,8 +64,8 @@ pub struct ClientQuirks {
     /// Answers questions for numbers with text, and requests without questions
     /// as if they had one.
     pub text_answers: bool,
-    /// Does not list sessions again when it comes back by a replay: it is told
-    /// what changed in the list.
+    /// Does not list sessions again when it comes back: it is told what changed
+    /// in the list.
     pub keeps_list: bool,
     /// Repeats `disposeSession` at every connect until it succeeds, also for a
     /// session that is gone.

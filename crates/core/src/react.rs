@@ -400,7 +400,11 @@ impl Host {
             return;
         };
         let hidden = provisional::maker(&after).is_some();
-        let renamed = before.is_some_and(|before| before.default_chat != after.default_chat);
+        let renamed = before.is_some_and(|before| {
+            let (old, new) = (&before.metadata, &after.metadata);
+            before.default_chat != after.default_chat
+                || old.working_directories != new.working_directories
+        });
         let listed = Arc::new(after);
         self.sessions.insert(session.clone(), Arc::clone(&listed));
         out.write(Write::Session(listed));

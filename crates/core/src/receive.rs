@@ -2,6 +2,7 @@
 
 use agenthost_protocol::action::ActionOrigin;
 use agenthost_protocol::connection::ReconnectRequest;
+use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, ErrorCode, RequestId, RpcError};
 
 use crate::effect::{Answer, Effect, Effects};
@@ -103,7 +104,14 @@ impl Host {
         match request {
             ClientRequest::Ping(_) => return Ok(Some(Answer::Null)),
             ClientRequest::Initialize(params) => {
-                return self.initialize(connection, params, out).map(Some);
+                // Whoever follows more than the host already was here before.
+                let followed = params.initial_subscriptions.as_ref().map_or(0, Vec::len);
+                let answer = self.initialize(connection, params, out)?;
+                out.answer(connection, id, answer);
+                if followed > 1 {
+                    self.tell_list_changes(connection, ServerSeq(0), out);
+                }
+                return Ok(None);
             }
             ClientRequest::Reconnect(request) => {
                 match request {

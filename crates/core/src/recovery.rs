@@ -11,7 +11,7 @@ use agenthost_protocol::channel::Snapshot;
 use agenthost_protocol::connection::{ChannelReconnectParams, ChannelReplayCursor};
 use agenthost_protocol::ids::{ClientId, ServerSeq};
 use agenthost_protocol::rpc::{RequestId, RpcError};
-use agenthost_protocol::uri::Uri;
+use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::effect::{Answer, Effects};
 use crate::env::Env;
@@ -99,6 +99,11 @@ impl Host {
             self.refresh(channel, out);
             self.follow(channel, out);
         }
+        let root = Uri::from(RootChannel);
+        let mut cursors = params.subscriptions.iter();
+        let cursor = cursors.find(|cursor| cursor.channel == root);
+        let seen = cursor.map_or(ServerSeq(0), |cursor| cursor.last_seen_server_seq);
+        self.tell_list_changes(connection, seen, out);
         self.read_again_from(client, out);
         self.leave_unwatched(env, client, out);
         Ok(())

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use agenthost_core::Host;
-use agenthost_core::uris::default_chat;
+use agenthost_core::uris::{default_chat, is_within};
 use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
@@ -49,6 +49,9 @@ pub(crate) struct SessionAliases {
     version: Option<u64>,
     shown: BTreeMap<String, String>,
     meant: BTreeMap<String, String>,
+    /// The project of sessions that work elsewhere, such as in a worktree, by
+    /// the name that is shown. VS Code lists sessions of the open folder only.
+    projects: BTreeMap<String, String>,
 }
 
 impl SessionAliases {
@@ -62,6 +65,10 @@ impl SessionAliases {
             let shown = aliases.shown_as(host, summary);
             if shown != summary.resource {
                 aliases.add(summary.resource.as_str(), shown.as_str());
+            }
+            if let Some(project) = project_elsewhere(summary) {
+                let project = project.to_string();
+                aliases.projects.insert(shown.to_string(), project);
             }
             let computed = default_chat(&shown);
             if let Some(chat) = summary
@@ -89,6 +96,32 @@ impl SessionAliases {
     pub(super) fn show(&self, message: &mut Json) {
         if !self.shown.is_empty() {
             rename(message, &|name| replaced(&self.shown, name));
+        }
+        if !self.projects.is_empty() {
+            self.add_projects(message);
+        }
+    }
+
+    /// Adds the projects of sessions to the folders that lists show.
+    fn add_projects(&self, value: &mut Json) {
+        match value {
+            Json::Array(items) => items.iter_mut().for_each(|item| self.add_projects(item)),
+            Json::Object(fields) => {
+                let named = ["resource", "session"].iter().find_map(|field| {
+                    let name = fields.get(*field)?.as_str()?;
+                    self.projects.get(name)
+                });
+                if let Some(project) = named {
+                    add_folder(fields, project);
+                    if let Some(Json::Object(changes)) = fields.get_mut("changes") {
+                        add_folder(changes, project);
+                    }
+                }
+                for (_, value) in fields {
+                    self.add_projects(value);
+                }
+            }
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
         }
     }
 
@@ -125,6 +158,22 @@ impl SessionAliases {
 pub(super) fn restore(message: &mut Object, resolve: &impl Fn(&str) -> Option<String>) {
     for (_, value) in message.iter_mut() {
         rename(value, resolve);
+    }
+}
+
+/// The project of a session, if none of its folders is in it.
+fn project_elsewhere(summary: &SessionSummary) -> Option<&Uri> {
+    let project = &summary.metadata.project.as_ref()?.uri;
+    let mut folders = summary.metadata.working_directories.iter().flatten();
+    let elsewhere = !folders.any(|folder| is_within(project, folder));
+    elsewhere.then_some(project)
+}
+
+fn add_folder(fields: &mut Object, folder: &str) {
+    if let Some(Json::Array(folders)) = fields.get_mut("workingDirectories")
+        && !folders.iter().any(|known| known.as_str() == Some(folder))
+    {
+        folders.push(Json::from(folder));
     }
 }
 

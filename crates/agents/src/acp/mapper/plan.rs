@@ -1,7 +1,9 @@
 //! The plan of an agent.
 
 use agenthost_protocol::chat::{ToolCallResult, ToolResultContent, ToolResultText};
+use agenthost_protocol::common::Meta;
 use agenthost_protocol::label::clean_label;
+use agenthost_protocol::text::MaybeMarkdown;
 use serde_json::Value;
 
 use super::{ChatMapper, Teller, read};
@@ -11,6 +13,10 @@ use crate::mapper::{ToolContent, ToolStart, TurnEvent};
 /// What a plan is called as a call of a tool: the host has nothing else to
 /// show one.
 const PLAN: &str = "plan";
+
+/// What VS Code shows for a running call instead of what it was called with. It
+/// shows no content of such a call.
+const PROGRESS: &str = "progressMessage";
 
 impl ChatMapper {
     /// It told its plan, all of it.
@@ -30,6 +36,8 @@ impl ChatMapper {
             format!("- {done} {content}")
         });
         let text = lines.collect::<Vec<_>>().join("\n");
+        let mut progress = Meta::default();
+        progress.insert(PROGRESS.to_owned(), Value::from(shown(&text)));
         let content = vec![ToolResultContent::Text(ToolResultText { text })];
         if turn.plan.replace(content.clone()).is_none() {
             turn.said = None;
@@ -46,7 +54,7 @@ impl ChatMapper {
         teller.turn(TurnEvent::ToolContent(ToolContent {
             id: PLAN.into(),
             content,
-            meta: None,
+            meta: Some(progress),
         }));
     }
 
@@ -54,9 +62,13 @@ impl ChatMapper {
     pub(super) fn finish_plan(&mut self, teller: &mut Teller<'_>) {
         let plan = self.turn.as_mut().and_then(|turn| turn.plan.take());
         if let Some(plan) = plan {
+            let text = plan.iter().find_map(|content| match content {
+                ToolResultContent::Text(text) => Some(text.text.as_str()),
+                _ => None,
+            });
             let result = ToolCallResult {
                 success: true,
-                past_tense_message: "Plan".into(),
+                past_tense_message: MaybeMarkdown::Markdown(shown(text.unwrap_or_default())),
                 content: Some(plan),
                 structured_content: None,
                 error: None,
@@ -64,4 +76,9 @@ impl ChatMapper {
             teller.turn(TurnEvent::ToolDone(PLAN.into(), Box::new(result)));
         }
     }
+}
+
+/// A plan with its heading.
+fn shown(entries: &str) -> String {
+    format!("Plan\n\n{entries}")
 }
