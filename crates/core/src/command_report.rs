@@ -60,13 +60,12 @@ impl CommandLine {
     }
 
     /// What a call that runs it will do, with all of the command line: people
-    /// decide by it.
+    /// decide by it. Clients wrap code in a line, and scroll blocks of code.
     pub fn invocation(&self) -> MaybeMarkdown {
         let line = self.0.as_str();
-        let is_short = !line.contains(['\n', '\r']) && line.chars().count() <= TITLE_CHARS;
-        MaybeMarkdown::Markdown(match is_short {
-            true => format!("Run {}", inline_code(line)),
-            false => format!("Run\n\n{}", code_block("sh", line)),
+        MaybeMarkdown::Markdown(match line.contains(['\n', '\r']) {
+            true => format!("Run\n\n{}", code_block("sh", line)),
+            false => format!("Run {}", inline_code(line)),
         })
     }
 }
@@ -147,5 +146,25 @@ impl CommandReport {
             is_pty: Some(true),
             result,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_is_whole_in_what_is_asked() {
+        let long = format!("echo {}", "x".repeat(500));
+        for (line, asked) in [
+            ("make", "Run `make`".to_owned()),
+            (&long, format!("Run `{long}`")),
+            ("echo `date`", "Run `` echo `date` ``".to_owned()),
+            ("a\nb", "Run\n\n```sh\na\nb\n```".to_owned()),
+            ("a\n```\nb", "Run\n\n````sh\na\n```\nb\n````".to_owned()),
+        ] {
+            let line = CommandLine(line.to_owned());
+            assert_eq!(line.invocation(), MaybeMarkdown::Markdown(asked));
+        }
     }
 }

@@ -193,6 +193,7 @@ impl Host {
         self.forget_messages(channel);
         self.responses.forget(channel);
         self.silent_commands.remove(channel);
+        self.previews.remove(channel);
         self.interrupted.remove(channel);
         if let Some(session) = &removed.session {
             self.allow_tools(session, channel, None, out);

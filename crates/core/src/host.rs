@@ -27,6 +27,7 @@ use crate::grants::AccessRequest;
 use crate::input::{ConnectionId, Input, Loaded};
 use crate::list_changes::ListChanges;
 use crate::models::offer_models;
+use crate::output_previews::OutputPreview;
 use crate::questions::Questions;
 use crate::readings::{Reading, Senders};
 use crate::response_usage::ResponseUsages;
@@ -90,6 +91,8 @@ pub struct Host {
     pub(crate) runs: BTreeMap<Uri, Run>,
     /// Commands that have written nothing so far, by their terminal.
     pub(crate) silent_commands: BTreeMap<Uri, SilentCommand>,
+    /// Output that calls show besides their terminal, by that.
+    pub(crate) previews: BTreeMap<Uri, OutputPreview>,
     /// Chats from the log with a turn that was running when the host stopped,
     /// until the terminals are loaded that the turn shows.
     pub(crate) interrupted: BTreeSet<Uri>,
@@ -180,6 +183,7 @@ impl Host {
             terminals: BTreeMap::new(),
             runs: BTreeMap::new(),
             silent_commands: BTreeMap::new(),
+            previews: BTreeMap::new(),
             interrupted: BTreeSet::new(),
             requests: Vec::new(),
             looking: BTreeMap::new(),
@@ -309,6 +313,7 @@ impl Host {
                 outcome,
             } => self.operated(&wanted, &name, outcome, out),
             Input::WorktreeMade { session, outcome } => self.settled(env, &session, outcome, out),
+            Input::PreviewDue { terminal } => self.preview_output(&terminal, out),
             Input::LookAgain { channel, round } => self.look_again(&channel, round, out),
             Input::StillUngranted { connection, id } => {
                 self.refuse_request(connection, &id, out);

@@ -145,6 +145,12 @@ pub enum Input {
         /// When that was.
         round: u64,
     },
+    /// Enough time has passed since the output of a terminal was shown with its
+    /// call.
+    PreviewDue {
+        /// The terminal.
+        terminal: Uri,
+    },
     /// A person had time to grant what a client asked for.
     StillUngranted {
         /// Who asked.

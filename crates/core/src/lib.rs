@@ -57,6 +57,7 @@ mod memory;
 mod models;
 mod moves;
 mod needs;
+mod output_previews;
 mod permissions;
 mod policy;
 mod provisional;

@@ -143,6 +143,7 @@ impl Host {
             Input::Operated { wanted, .. } => (vec![wanted.channel.clone()], Extent::Tail),
             Input::Started
             | Input::LookAgain { .. }
+            | Input::PreviewDue { .. }
             | Input::Connected { .. }
             | Input::Disconnected { .. }
             | Input::GraceEnded { .. }

@@ -76,6 +76,10 @@ pub struct ClientQuirks {
     /// Loses the folder of a session if the host has a default directory: its
     /// folders have a scheme of its own there.
     pub no_default_directory: bool,
+    /// Ends a call at once when its user cancels the turn, and lets go of a
+    /// terminal that exits. Calls that run get the end of their output now and
+    /// then.
+    pub forgets_terminals: bool,
 }
 
 impl ClientQuirks {
@@ -96,6 +100,7 @@ impl ClientQuirks {
             repeats_dispose: vscode,
             reads_first_page: vscode,
             no_default_directory: vscode,
+            forgets_terminals: vscode,
         }
     }
 }

@@ -108,6 +108,7 @@ impl Host {
                 self.announce_command(env, terminal, out);
                 self.originate(terminal, TerminalAction::Data(data), out);
                 self.trim_terminal(terminal, out);
+                self.schedule_preview(env, terminal, out);
             }
             TerminalEvent::Title(mut title) => {
                 clean_label(&mut title);
@@ -160,6 +161,7 @@ impl Host {
         self.finish_command(env, terminal, exit_code, out);
         let exited = TerminalAction::Exited(TerminalExited { exit_code });
         self.originate(terminal, exited, out);
+        self.previews.remove(terminal);
         if self.terminals.contains_key(terminal) {
             self.list_terminal(terminal, out);
         }

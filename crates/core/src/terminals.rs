@@ -264,11 +264,15 @@ impl Host {
                 self.end_terminal(env, terminal, exited.exit_code, out);
             }
             action => {
-                if let TerminalAction::Data(_) = &action {
+                let is_output = matches!(action, TerminalAction::Data(_));
+                if is_output {
                     self.announce_command(env, terminal, out);
                 }
                 self.originate(terminal, action, out);
                 self.trim_terminal(terminal, out);
+                if is_output {
+                    self.schedule_preview(env, terminal, out);
+                }
             }
         }
     }

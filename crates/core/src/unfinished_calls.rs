@@ -145,6 +145,14 @@ impl Host {
             }
         }
         let text = written.concat();
+        // What was told of a terminal while it ran, also by a host that stopped.
+        let previews = self.previews_of(&blocks);
+        blocks.retain(|block| match block {
+            ToolResultContent::Text(told) => {
+                !previews.contains(block) && !text.contains(told.text.as_str())
+            }
+            _ => true,
+        });
         if !text.is_empty() && !blocks.iter().any(is_text) {
             blocks.insert(0, ToolResultContent::Text(ToolResultText { text }));
         }
@@ -165,7 +173,7 @@ fn message(call: &ToolCallRunning, content: &[ToolResultContent]) -> MaybeMarkdo
 }
 
 /// What is known of the command of a terminal by now.
-fn result_so_far(state: &TerminalState) -> TerminalCommandResult {
+pub(crate) fn result_so_far(state: &TerminalState) -> TerminalCommandResult {
     let mut tail = OutputTail::new(PREVIEW_BYTES);
     for part in state.content.items() {
         match part {

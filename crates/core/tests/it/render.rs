@@ -215,6 +215,7 @@ fn render_later(input: &Input) -> String {
         Input::LookAgain { channel, .. } => {
             format!("look again at {}", shorten_text(channel.as_str()))
         }
+        Input::PreviewDue { terminal } => format!("preview {}", shorten_text(terminal.as_str())),
         Input::StillUnanswered { .. } => "await an answer".to_owned(),
         other => panic!("nobody waits for {other:?}"),
     }

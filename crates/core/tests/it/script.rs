@@ -23,6 +23,7 @@
 //!                      what came of the oldest look at files; or: failed REASON
 //! worktree FOLDER      the worktree of a session was made; or: failed REASON
 //! look                 the pause until the next look is over
+//! previewed            the pause until the next preview of output is over
 //! unanswered           the time to answer the oldest question is over
 //! ungranted            nobody granted the oldest request in time
 //! watching [REASON]    the oldest watch has begun, or could not
@@ -223,6 +224,10 @@ impl Runner<'_> {
             "look" => {
                 let (channel, round) = self.world.looks.pop_back().unwrap();
                 self.world.step(Input::LookAgain { channel, round })
+            }
+            "previewed" => {
+                let due = self.world.previews.pop_front().unwrap();
+                self.world.step(due)
             }
             "unanswered" => {
                 let (connection, id) = self.world.unanswered.pop_front().unwrap();

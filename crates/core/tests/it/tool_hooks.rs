@@ -369,3 +369,33 @@ fn nothing_waits_without_hooks() {
         "#]],
     );
 }
+
+/// The arguments of a command are shown as its line; hooks get them as the
+/// agent gave them.
+#[test]
+fn hooks_get_the_arguments_of_a_command() {
+    let ready = r#"chat/toolCallReady {"turnId": "t1", "toolCallId": "k1", "invocationMessage": "rm x", "toolInput": "rm x", "_meta": {"toolKind": "terminal", "rawInput": {"command": "rm x", "timeout": 5}}"#;
+    check_customized(
+        &format!(
+            r#"{}
+        - agent s1 {START}
+        - agent s1 {ready}, "confirmed": "not-needed"}}
+        agent s1 {DONE}
+        - agent s1 {}
+        agent s1 {}}}
+        "#,
+            begun("before after"),
+            START.replace("k1", "k2"),
+            ready.replace("k1", "k2"),
+        ),
+        expect![[r#"
+            customized s1 hooks before after
+                tools: guarded by Hooks
+            agent s1 chat/toolCallComplete {"turnId": "t1", "toolCallId": "k1", "result": {"success": true, "pastTenseMessage": "Ran"}}
+                c1: 8 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Ran"},"turnId":"t1","toolCallId":"k1"}
+                customizations: After ["Bash"] with {"command":"rm x","timeout":5}: {"success":true,"pastTenseMessage":"Ran"}
+            agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "k2", "invocationMessage": "rm x", "toolInput": "rm x", "_meta": {"toolKind": "terminal", "rawInput": {"command": "rm x", "timeout": 5}}}
+                customizations: check 1 ["Bash"] with {"command":"rm x","timeout":5}
+        "#]],
+    );
+}

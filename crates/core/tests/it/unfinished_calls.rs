@@ -134,6 +134,7 @@ fn the_output_of_a_command_survives_the_host() {
     let result = run(
         &mut world,
         r#"
+        - agent s1 chat/toolCallContentChanged {"turnId": "t1", "toolCallId": "c", "content": [{"type": "terminal", "resource": "ahp-terminal:/1", "title": "make"}, {"type": "text", "text": "ha"}]}
         - agent s1 terminal/data {"data": "half\r\n"}
         wait 1000
         restart
@@ -148,9 +149,9 @@ fn the_output_of_a_command_survives_the_host() {
         restart
             nothing
         c2 subscribe s1.chat
-            c2: snapshot of s1.chat at 15
+            c2: snapshot of s1.chat at 16
         c2 subscribe ahp-terminal:/1
-            c2: snapshot of ahp-terminal:/1 at 15"#]]
+            c2: snapshot of ahp-terminal:/1 at 16"#]]
     .assert_eq(&result);
     expect![[r#"
         {"kind":"toolCall","toolCall":{"status":"completed","toolCallId":"c","toolName":"sh","displayName":"Shell","invocationMessage":"Run make","toolInput":"make","success":false,"pastTenseMessage":"make","content":[{"type":"text","text":"half\n"},{"type":"terminal","resource":"ahp-terminal:/1","title":"make","result":{"preview":"half\n","truncated":false}}],"error":{"message":"the host stopped while this turn was running"},"confirmed":"not-needed"}}
@@ -228,4 +229,72 @@ fn a_terminal_that_has_exited_keeps_its_size() {
                 c1: 16 rejected: the terminal has exited
         "#]],
     );
+}
+
+/// VS Code ends a call at once when its user cancels the turn, and forgets the
+/// terminal when that exits. What it shows then is what the call had before.
+#[test]
+fn vscode_is_told_of_output_with_the_call() {
+    let mut world = with_command();
+    let result = run(
+        &mut world,
+        r#"
+        - c2 connect
+        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b", "clientInfo": {"name": "vscode-editor-window"}}
+        - c2 subscribe s1.chat
+        agent s1 terminal/data {"data": "one\r\n"}
+        agent s1 terminal/data {"data": "two\r\n"}
+        previewed
+        wait 100
+        agent s1 terminal/data {"data": "three\r\n"}
+        previewed
+        wait 60000
+        agent s1 terminal/data {"data": "\u001b[0m"}
+        previewed
+        agent s1 terminal/data {"data": "four\r\n"}
+        c2 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 0}
+        agent s1 terminal/exited {}
+        previewed
+        "#,
+    );
+    expect![[r#"
+        agent s1 terminal/data {"data": "one\r\n"}
+            c1: 9 ahp-terminal:/1 terminal/commandExecuted {"timestamp":1767603600000,"commandId":"a-command","commandLine":"make"}
+            c1: 10 ahp-terminal:/1 terminal/data {"data":"one\r\n"}
+            preview ahp-terminal:/1 100
+        agent s1 terminal/data {"data": "two\r\n"}
+            c1: 11 ahp-terminal:/1 terminal/data {"data":"two\r\n"}
+        previewed
+            c2: 12 retold s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/1","title":"make"},{"type":"text","text":"one\ntwo\n"}],"turnId":"t1","toolCallId":"c"}
+            c1: 12 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/1","title":"make"},{"type":"text","text":"one\ntwo\n"}],"turnId":"t1","toolCallId":"c"}
+        wait 100
+            nothing
+        agent s1 terminal/data {"data": "three\r\n"}
+            c1: 13 ahp-terminal:/1 terminal/data {"data":"three\r\n"}
+            preview ahp-terminal:/1 1000
+        previewed
+            c2: 14 retold s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/1","title":"make"},{"type":"text","text":"one\ntwo\nthree\n"}],"turnId":"t1","toolCallId":"c"}
+            c1: 14 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/1","title":"make"},{"type":"text","text":"one\ntwo\nthree\n"}],"turnId":"t1","toolCallId":"c"}
+        wait 60000
+            nothing
+        agent s1 terminal/data {"data": "\u001b[0m"}
+            c1: 15 ahp-terminal:/1 terminal/data {"data":"\u001b[0m"}
+            preview ahp-terminal:/1 6010
+        previewed
+            nothing
+        agent s1 terminal/data {"data": "four\r\n"}
+            c1: 16 ahp-terminal:/1 terminal/data {"data":"four\r\n"}
+            preview ahp-terminal:/1 6010
+        c2 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 0}
+            c2: 17 retold s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"make","content":[{"type":"text","text":"one\ntwo\nthree\nfour\n"},{"type":"terminal","resource":"ahp-terminal:/1","title":"make","result":{"preview":"one\ntwo\nthree\nfour\n","truncated":false}}],"error":{"message":"it was cancelled","code":"cancelled"}},"turnId":"t1","toolCallId":"c"}
+            c1: 17 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"make","content":[{"type":"text","text":"one\ntwo\nthree\nfour\n"},{"type":"terminal","resource":"ahp-terminal:/1","title":"make","result":{"preview":"one\ntwo\nthree\nfour\n","truncated":false}}],"error":{"message":"it was cancelled","code":"cancelled"}},"turnId":"t1","toolCallId":"c"}
+            c2: 18 retold s1.chat chat/turnCancelled {"duration":60100,"turnId":"t1"}
+            c1: 18 s1.chat by b chat/turnCancelled {"duration":60100,"turnId":"t1"}
+            agent s1: cancel t1
+        agent s1 terminal/exited {}
+            c1: 20 ahp-terminal:/1 terminal/commandFinished {"durationMs":60100,"commandId":"a-command"}
+            c1: 21 ahp-terminal:/1 terminal/exited {}
+        previewed
+            nothing"#]].assert_eq(&result);
+    world.check_mirrors();
 }

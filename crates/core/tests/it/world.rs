@@ -50,6 +50,7 @@ pub(crate) struct World {
     /// What was asked of others and is not done yet.
     pub(crate) searches: VecDeque<Box<FileSearch>>,
     /// Tokens that will expire.
+    pub(crate) previews: VecDeque<Input>,
     pub(crate) tokens: VecDeque<Input>,
     pub(crate) errands: VecDeque<Box<FileErrand>>,
     pub(crate) watches: VecDeque<Box<WatchErrand>>,
@@ -179,6 +180,7 @@ impl World {
             memories: BTreeMap::new(),
             searches: VecDeque::new(),
             tokens: VecDeque::new(),
+            previews: VecDeque::new(),
             errands: VecDeque::new(),
             watches: VecDeque::new(),
             changes: VecDeque::new(),
@@ -439,6 +441,7 @@ impl World {
                 Input::LookAgain { channel, round } => {
                     self.looks.push_back((channel.clone(), *round));
                 }
+                Input::PreviewDue { .. } => self.previews.push_back((**input).clone()),
                 Input::TokenExpired { .. } => self.tokens.push_back((**input).clone()),
                 Input::StillUnanswered { connection, id } => {
                     self.unanswered.push_back((*connection, id.clone()));
