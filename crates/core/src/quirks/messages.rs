@@ -7,9 +7,10 @@ use agenthost_protocol::chat::{Attachment, ChatAction, ErrorPart, Message, TurnS
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::root::AgentInfo;
-use agenthost_protocol::session::SessionState;
+use agenthost_protocol::session::{ChildCustomization, SessionState};
 use agenthost_protocol::uri::Uri;
 
+use crate::customizations::all_of;
 use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::Host;
@@ -20,7 +21,8 @@ use crate::{completions, uris};
 const REMOTE_FILE: &str = "vscode-remote://";
 
 /// Drops a model and a custom agent that are not there any more, and attachments
-/// that say nothing; calls files of the session by the names that they have here.
+/// that say nothing; calls files of the session and of its customizations by the
+/// names that they have here.
 pub(super) fn read_message(
     agent: Option<&AgentInfo>,
     session: Option<&SessionState>,
@@ -30,13 +32,13 @@ pub(super) fn read_message(
         let id = &model.id;
         agent.is_some_and(|agent| !agent.has_model(id))
     });
-    let unknown_agent = message.agent.as_ref().is_some_and(|custom| {
-        let uri = &custom.uri;
-        session.is_some_and(|session| !session.offers_agent(uri))
-    });
+    let offers = |uri: &Uri| session.is_none_or(|session| session.offers_agent(uri));
+    let custom = message.agent.as_ref().map(|custom| &custom.uri);
+    let renamed_agent = custom.and_then(file_here).filter(|file| offers(file));
+    let unknown_agent = renamed_agent.is_none() && custom.is_some_and(|uri| !offers(uri));
     let mut attachments = message.attachments.iter().flatten();
     let odd = attachments.any(|attachment| is_remote(attachment) || is_empty(attachment));
-    if !(unknown_model || unknown_agent || odd) {
+    if !(unknown_model || unknown_agent || renamed_agent.is_some() || odd) {
         return;
     }
     let message = Arc::make_mut(message);
@@ -45,6 +47,9 @@ pub(super) fn read_message(
     }
     if unknown_agent {
         message.agent = None;
+    }
+    if let (Some(custom), Some(file)) = (&mut message.agent, renamed_agent) {
+        custom.uri = file;
     }
     if let Some(attachments) = &mut message.attachments {
         attachments.retain(|attachment| !is_empty(attachment));
@@ -74,15 +79,23 @@ fn is_empty(attachment: &Attachment) -> bool {
     matches!(attachment, Attachment::Simple(simple) if !completions::is_represented(simple))
 }
 
-/// The file in a folder of the session that a URI of VS Code's server means.
-/// Anything else is read from the client.
-fn file_of(session: Option<&SessionState>, uri: &Uri) -> Option<Uri> {
+/// The file of this machine that a URI of VS Code's server means, if that server
+/// runs here.
+fn file_here(uri: &Uri) -> Option<Uri> {
     let rest = uri.as_str().strip_prefix(REMOTE_FILE)?;
     let (_, path) = rest.split_once('/')?;
-    let file = Uri::from(format!("file:///{path}"));
-    let directories = session?.metadata.working_directories.iter().flatten();
-    let mut within = directories.filter(|directory| uris::is_within(directory, &file));
-    within.next().map(|_| file)
+    Some(Uri::from(format!("file:///{path}")))
+}
+
+/// The file in a folder of the session, or of one of its customizations, that a
+/// URI of VS Code's server means. Anything else is read from the client.
+fn file_of(session: Option<&SessionState>, uri: &Uri) -> Option<Uri> {
+    let (file, session) = (file_here(uri)?, session?);
+    let mut directories = session.metadata.working_directories.iter().flatten();
+    let within = directories.any(|directory| uris::is_within(directory, &file));
+    let mut children = all_of(session).flat_map(|one| one.children().unwrap_or_default());
+    let shown = |child: &ChildCustomization| child.base().is_some_and(|base| base.uri == file);
+    (within || children.any(shown)).then_some(file)
 }
 
 impl Host {
