@@ -23,6 +23,9 @@ const NAME: &str = "worktreeName";
 const FILES: &str = "worktreeFiles";
 const SETUP: &str = "worktreeSetup";
 
+/// What VS Code calls the files to copy.
+const INCLUDE_FILES: &str = "worktreeIncludeFiles";
+
 /// The value that asks for a worktree.
 const WORKTREE: &str = "worktree";
 
@@ -68,7 +71,8 @@ pub(crate) fn offer(schema: &mut SessionConfigSchema) {
             NAME,
             described("string", "Worktree name", "Its branch is agenthost/NAME"),
         ),
-        (FILES, files),
+        (FILES, files.clone()),
+        (INCLUDE_FILES, files),
         (
             SETUP,
             described(
@@ -104,8 +108,9 @@ fn wish(values: &Object) -> Option<WorktreeWish> {
         let text = values.get(key).and_then(Json::as_str).map(str::trim);
         text.filter(|text| !text.is_empty()).map(ToOwned::to_owned)
     };
-    let files = values.get(FILES).and_then(Json::as_array);
-    let files = files.into_iter().flatten().filter_map(Json::as_str);
+    let files = [FILES, INCLUDE_FILES].iter();
+    let files = files.filter_map(|key| values.get(*key)?.as_array());
+    let files = files.flatten().filter_map(Json::as_str);
     Some(WorktreeWish {
         name: text(NAME),
         base: text(BRANCH),

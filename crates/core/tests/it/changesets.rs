@@ -344,7 +344,7 @@ fn a_session_has_a_worktree() {
         "#,
         expect![[r#"
             c1 resolveSessionConfig {"workingDirectory": "file:///w"}
-                c1: schema of [autoApprove, permissions, isolation, branch, worktreeName, worktreeFiles, worktreeSetup], {"autoApprove":"default","isolation":"folder"}
+                c1: schema of [autoApprove, permissions, isolation, branch, worktreeName, worktreeFiles, worktreeIncludeFiles, worktreeSetup], {"autoApprove":"default","isolation":"folder"}
             c1 resolveSessionConfig {}
                 c1: schema of [autoApprove, permissions], {"autoApprove":"default"}
             c1 createSession s1 {"workingDirectories": ["file:///w"], "config": {"isolation": "worktree", "branch": "main", "worktreeName": "one", "worktreeFiles": [".env"], "worktreeSetup": "make"}}

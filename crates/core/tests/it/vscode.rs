@@ -47,7 +47,7 @@ fn the_first_message_waits_for_its_session() {
         ),
         expect![[r#"
             c1 resolveSessionConfig {"provider": "shell", "workingDirectory": "file:///proj"}
-                c1: schema of [autoApprove, permissions, isolation, branch, worktreeName, worktreeFiles, worktreeSetup], {"autoApprove":"default","isolation":"folder"}
+                c1: schema of [autoApprove, permissions, isolation, branch, worktreeName, worktreeFiles, worktreeIncludeFiles, worktreeSetup], {"autoApprove":"default","isolation":"folder"}
             c1 createSession shell:/1 {"provider": "shell", "workingDirectories": ["file:///proj"], "config": {"isolation": "folder", "autoApprove": "default", "mode": "interactive"}}
                 c1: null
             c2 listSessions {}
@@ -205,7 +205,7 @@ fn models_are_offered_once() {
         ),
         expect![[r#"
             c1 resolveSessionConfig {"provider": "shell", "workingDirectory": "file:///proj", "config": {"isolation": "folder", "autoApprove": "default", "mode": "interactive"}}
-                c1: schema of [mode, autoApprove, permissions, isolation, branch, worktreeName, worktreeFiles, worktreeSetup], {"isolation":"folder","autoApprove":"default"}
+                c1: schema of [mode, autoApprove, permissions, isolation, branch, worktreeName, worktreeFiles, worktreeIncludeFiles, worktreeSetup], {"isolation":"folder","autoApprove":"default"}
             restart
                 changes shell:/1: mark after request_1, chat since before request_1
             c3 connect
@@ -213,7 +213,7 @@ fn models_are_offered_once() {
             c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "c", "initialSubscriptions": ["ahp-root://"]}
                 c3: version 1.0.0 at 8 with [root]
             c3 resolveSessionConfig {"provider": "shell", "workingDirectory": "file:///proj"}
-                c3: schema of [mode, autoApprove, permissions, isolation, branch, worktreeName, worktreeFiles, worktreeSetup], {"autoApprove":"default","isolation":"folder"}
+                c3: schema of [mode, autoApprove, permissions, isolation, branch, worktreeName, worktreeFiles, worktreeIncludeFiles, worktreeSetup], {"autoApprove":"default","isolation":"folder"}
         "#]],
     );
 }

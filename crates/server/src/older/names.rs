@@ -229,6 +229,14 @@ fn rename_uris(value: &mut Json, other: &impl Fn(&str) -> Option<String>) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use agenthost_protocol::action::Action;
+    use agenthost_protocol::channel::ChannelState;
+    use agenthost_protocol::rpc::{
+        ClientNotification, ClientRequest, HostNotification, HostRequest,
+    };
+    use agenthost_protocol::wire::{Shape, TextKind, Wire};
     use serde_json::json;
 
     use super::*;
@@ -253,6 +261,103 @@ mod tests {
             "text": "ahp-session:/1",
         });
         assert_eq!(message, expected);
+    }
+
+    #[test]
+    fn sessions_that_work_elsewhere_are_listed_in_their_project() {
+        let mut names = names();
+        let project = "file:///project".to_owned();
+        names.projects.insert("shell:/1".to_owned(), project);
+        let mut message = json!({
+            "items": [{"resource": "ahp-session:/1", "workingDirectories": ["file:///tree"]}],
+            "session": "ahp-session:/1",
+            "changes": {"workingDirectories": ["file:///tree"]},
+        });
+        names.show(&mut message);
+        let folders = json!(["file:///tree", "file:///project"]);
+        assert_eq!(message["items"][0]["workingDirectories"], folders);
+        assert_eq!(message["changes"]["workingDirectories"], folders);
+    }
+
+    /// Fields that hold URIs of something else than sessions and chats.
+    const OTHERS: &[&str] = &[
+        "after",
+        "automation",
+        "cwd",
+        "defaultDirectory",
+        "destination",
+        "directory",
+        "href",
+        "logs",
+        "metrics",
+        "replacement",
+        "root",
+        "run",
+        "src",
+        "target",
+        "terminal",
+        "traces",
+        "url",
+        "workingDirectories",
+        "workingDirectory",
+    ];
+
+    /// Adds the names of fields that hold URIs, in a shape and all that it holds.
+    fn collect(
+        field: &'static str,
+        shape: fn() -> Shape,
+        known: &mut BTreeSet<&'static str>,
+        found: &mut BTreeSet<&'static str>,
+    ) {
+        match shape() {
+            Shape::Text(TextKind::Uri) => {
+                found.insert(field);
+            }
+            Shape::List(inner) | Shape::Map(inner) => collect(field, inner, known, found),
+            Shape::Either(shapes) => {
+                for shape in shapes {
+                    collect(field, shape, known, found);
+                }
+            }
+            Shape::Object { name, fields } => {
+                if name.is_empty() || known.insert(name) {
+                    for field in fields {
+                        collect(field.name, field.shape, known, found);
+                    }
+                }
+            }
+            Shape::Union { name, variants, .. } => {
+                if known.insert(name) {
+                    for (_, shape) in variants {
+                        collect(field, shape, known, found);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_field_that_names_a_session_or_chat_is_known() {
+        let (mut known, mut found) = (BTreeSet::new(), BTreeSet::new());
+        let messages = [
+            ClientRequest::shapes(),
+            ClientRequest::result_shapes(),
+            ClientNotification::shapes(),
+            HostNotification::shapes(),
+            HostRequest::shapes(),
+        ];
+        for (_, shape) in messages.into_iter().flatten() {
+            collect("", shape, &mut known, &mut found);
+        }
+        for shape in [ChannelState::shape, Action::shape] {
+            collect("", shape, &mut known, &mut found);
+        }
+        assert!(found.contains("defaultChat"), "{found:?}");
+        let unknown = found
+            .iter()
+            .filter(|field| !FIELDS.contains(field) && !OTHERS.contains(field));
+        assert_eq!(unknown.collect::<Vec<_>>(), Vec::<&&str>::new());
     }
 
     #[test]
