@@ -1,7 +1,6 @@
 //! A client, as its users see it.
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     clippy::indexing_slicing,
     reason = "a test fails by panicking"
 )]
