@@ -207,7 +207,10 @@ export class Chat {
   async restoreCheckpoint(message) {
     const request = this.requests.filter({ hasText: message }).first();
     await request.hover();
-    await request.locator('.chat-restore-checkpoint-item .action-label').first().click();
+    const button = request.locator('.chat-restore-checkpoint-item .action-label').first();
+    await button.click();
+    // With edits to discard, the button asks for a second click.
+    if ((await button.isVisible()) && (await button.innerText()).includes('Discard')) await button.click();
     await eventually('the message is gone', async () => (await this.requests.filter({ hasText: message }).count()) === 0);
   }
 
@@ -317,7 +320,7 @@ export class Chat {
   async approveEverything() {
     await this.window.openWidget(this.picker('autoApprove'));
     await this.window.pickWidgetRow('Allow all');
-    const confirm = this.page.locator('.monaco-dialog-box .monaco-button').first();
+    const confirm = this.page.locator('.monaco-dialog-box .monaco-button').filter({ hasText: 'Enable' }).first();
     await eventually('everything is approved', async () => {
       if (await confirm.isVisible()) await confirm.click();
       return (await this.picker('autoApprove').innerText()).trim() === 'Allow all';

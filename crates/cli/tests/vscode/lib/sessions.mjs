@@ -47,8 +47,16 @@ export class SessionList {
     return labels.filter(label => label);
   }
 
-  /** Unfolds the archived sessions. */
+  /** Unfolds the archived sessions, which are below all others. */
   async showArchived() {
-    await this.viewer.locator('.monaco-list-row').filter({ hasText: /^Archived/ }).first().click();
+    const section = this.viewer.locator('.monaco-list-row').filter({ hasText: /^Archived/ }).first();
+    await this.viewer.hover();
+    await eventually('the archived sessions', async () => {
+      if (await section.isVisible()) return true;
+      await this.page.mouse.wheel(0, 400);
+      return false;
+    });
+    await section.click();
+    await this.page.mouse.wheel(0, 400);
   }
 }

@@ -170,11 +170,20 @@ export class Window {
   async openTerminal(profile) {
     const restore = this.page.locator('.auxiliarybar [aria-label^="Restore"]').first();
     if (await restore.isVisible()) await restore.click();
-    await this.command('Create New Terminal (With Profile)');
-    // Extensions may still be starting.
-    await this.quickPick.filter({ hasText: profile }).first().click({ timeout: WORKBENCH_TIMEOUT_MS });
-    await this.page.locator('.panel .terminal-wrapper.active .xterm-rows').waitFor();
-    await this.page.locator('.panel .terminal-wrapper.active .xterm').click();
+    // The list of profiles may be incomplete while extensions are starting.
+    await eventually(`the terminal profile ${profile}`, async () => {
+      await this.command('Create New Terminal (With Profile)');
+      const found = this.quickPick.filter({ hasText: profile }).first().click({ timeout: 2000 });
+      return found.then(() => true, () => this.escape());
+    }, WORKBENCH_TIMEOUT_MS);
+    const terminal = this.page.locator('.panel .terminal-wrapper.active .xterm');
+    await eventually('the terminal is shown', async () => {
+      if (await terminal.isVisible()) return true;
+      await this.page.keyboard.press('Control+Backquote');
+      await terminal.waitFor({ timeout: 2000 });
+      return true;
+    });
+    await terminal.click();
   }
 
   async terminalText() {

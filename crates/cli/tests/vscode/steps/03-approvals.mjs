@@ -50,7 +50,6 @@ export default {
     check(!project.has('approved.txt'), 'nothing has run yet');
     await chat.answer('Allow');
     await chat.isIdle();
-    await chat.says('the-very-end');
     check(project.has('approved.txt'), 'the command has run');
   },
 

@@ -21,7 +21,7 @@ export default {
     await chat.type('/rev');
     await chat.completes('/review');
     await chat.accept('/review');
-    await chat.type('all of it');
+    await chat.type(' all of it');
     await chat.submit();
     await chat.says('You said: /review all of it');
   },
@@ -39,7 +39,7 @@ export default {
     await chat.attachFile('hello.txt');
     await eventually('the attachment above the input', async () => (await chat.attachments.filter({ hasText: 'hello.txt' }).count()) === 1);
     await chat.send('prompt');
-    await chat.says('hello.txt: hello)');
+    await eventually('a link to the file, or its content', async () => /(link|resource)\(\S*\/project\/hello\.txt/.test(await chat.responseText()));
   },
 
   async 'a pasted image reaches the agent'({ window: { chat }, window }) {

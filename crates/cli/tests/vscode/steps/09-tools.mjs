@@ -58,7 +58,7 @@ export default {
     await chat.type('/depl');
     await chat.completes('/deploy');
     await chat.accept('/deploy');
-    await chat.type('everything');
+    await chat.type(' everything');
     await chat.submit();
     await chat.says('everything');
   },

@@ -71,6 +71,7 @@ export default {
     await chat.ask('say killed-earlier', 'killed-earlier');
     await chat.send('say before-kill ;; wait go ;; say never-said');
     await chat.says('before-kill');
+    await sessions.lists('say killed-earlier');
     const before = await sessions.titles();
     await host.kill();
     await host.start();
