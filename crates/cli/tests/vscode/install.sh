@@ -4,7 +4,7 @@
 #   install.sh FOLDER
 #
 # Parts that are already in FOLDER are kept. Exit code 3: something can't be
-# had here, the last line says what.
+# had here; it was said what.
 set -euo pipefail
 
 VSCODE_PACKAGE=code-server@4.139.1
@@ -15,7 +15,7 @@ vscode="$folder/cs/package/lib/vscode"
 log="$folder/install.log"
 
 unavailable() {
-    echo "$*"
+    echo "vscode: skipped, $*"
     exit 3
 }
 

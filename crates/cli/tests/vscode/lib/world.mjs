@@ -102,6 +102,8 @@ path = ${text(writePlugin(path.join(this.scratch, 'kit')))}
       viewport: VIEWPORT,
       permissions: ['clipboard-read', 'clipboard-write'],
       env: this.env,
+      // The runner ends everything itself.
+      handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false,
       args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
     });
     this.browser.setDefaultTimeout(5_000);
