@@ -36,6 +36,7 @@ use crate::servers::ToolCalls;
 use crate::terminal_commands::SilentCommand;
 use crate::terminal_turns::Run;
 use crate::tool_checks::ToolChecks;
+use crate::turn_edits::TurnEdits;
 use crate::whose_tokens::TokenBook;
 
 /// What the log remembers.
@@ -117,6 +118,7 @@ pub struct Host {
     pub(crate) responses: ResponseUsages,
     pub(crate) tool_calls: ToolCalls,
     pub(crate) tool_checks: ToolChecks,
+    pub(crate) turn_edits: TurnEdits,
     /// Code that may run, as it was last told.
     pub(crate) trusted_told: BTreeSet<String>,
     pub(crate) list_changes: ListChanges,
@@ -197,6 +199,7 @@ impl Host {
             responses: ResponseUsages::default(),
             tool_calls: ToolCalls::default(),
             tool_checks: ToolChecks::default(),
+            turn_edits: TurnEdits::default(),
             trusted_told: BTreeSet::new(),
             list_changes: ListChanges::since(remembered.seq),
         };
@@ -307,6 +310,7 @@ impl Host {
                 outcome,
             } => self.marked(&session, &mark, *outcome, out),
             Input::Compared { channel, outcome } => self.compared(&channel, *outcome, out),
+            Input::Surveyed { turn, surveyed } => self.surveyed(env, &turn, *surveyed, out),
             Input::Operated {
                 wanted,
                 name,
@@ -336,6 +340,7 @@ impl Host {
             }
             Input::Quiet => self.let_go(out),
         }
+        self.release_late_events(env, out);
         self.end_commands(out);
     }
 
