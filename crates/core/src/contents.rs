@@ -1,7 +1,7 @@
 //! Content that the host keeps itself, and its addresses.
 //!
 //! What is too large for a state is kept beside it, under an address that says
-//! what it is: `agenthost-content:/<path>?<session>/<sha-256>` (PRT-4). So
+//! what it is: `agenthost-content:/<path>?<session>.<sha-256>` (PRT-4). So
 //! content never changes, and the same content is kept once. Whoever may read a
 //! session may read its content (RES-15): every client, as of now.
 //!
@@ -133,7 +133,7 @@ impl ContentAddress {
         let (query, _) = query.split_once('#').unwrap_or((query, ""));
         let query = percent_decode_str(query).decode_utf8().ok()?;
         let path = percent_decode_str(path).decode_utf8().ok()?;
-        let (key, hash) = query.split_once('/')?;
+        let (key, hash) = query.split_once('.')?;
         let session = SessionKey::read(key)?;
         let checked = is_hex(hash, HASH) && path.starts_with('/');
         checked.then(|| ContentAddress {
@@ -184,7 +184,7 @@ impl ContentAddress {
     pub fn uri(&self) -> Uri {
         let (key, hash) = (self.session.as_str(), &self.hash);
         let path = utf8_percent_encode(&self.path, ESCAPED);
-        Uri::from(format!("{SCHEME}:{path}?{key}/{hash}"))
+        Uri::from(format!("{SCHEME}:{path}?{key}.{hash}"))
     }
 
     /// What a state has in the place of a content of this size.

@@ -248,7 +248,7 @@ fn shorten(json: &str) -> String {
         let (path, query) = found.split_once('?').unwrap();
         short.push_str("kept:");
         short.push_str(path.rsplit('/').next().unwrap_or_default());
-        // The session, a slash and the hash.
+        // The session, a full stop and the hash.
         rest = query.get(97..).unwrap();
     }
     short.push_str(rest);

@@ -24,7 +24,7 @@ fn arguments_that_the_host_keeps_can_be_edited() {
         expect![[r#"
             c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": true, "selectedOptionId": "once", "editedToolInput": "{}"}
                 keep "{}" as /args.json
-                c1: 10 s1.chat chat/toolCallReady {"toolInput":{"uri":"agenthost-content:/args.json?43acf4f51e7901f492f09ca969467e3b/44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","sizeHint":2,"contentType":"application/json","nonce":"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"},"turnId":"t","toolCallId":"c","invocationMessage":"Run it"}
+                c1: 10 s1.chat chat/toolCallReady {"toolInput":{"uri":"agenthost-content:/args.json?43acf4f51e7901f492f09ca969467e3b.44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","sizeHint":2,"contentType":"application/json","nonce":"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"},"turnId":"t","toolCallId":"c","invocationMessage":"Run it"}
                 c1: 11 s1.chat by a chat/toolCallConfirmed {"selectedOptionId":"once","turnId":"t","toolCallId":"c","approved":true,"confirmed":"user-action","editedToolInput":"{}"}
                 agent s1: decide c Approved { option: Some("once"), edited_input: Some("{}") }
         "#]],
@@ -95,13 +95,13 @@ fn a_watch_of_what_never_changes_reports_nothing() {
     check(
         r#"
         - c1 joins a
-        c1 createResourceWatch {"uri": "agenthost-git:/w/a%20b.rs?43acf4f51e7901f492f09ca969467e3b/0123456789012345678901234567890123456789", "recursive": false}
+        c1 createResourceWatch {"uri": "agenthost-git:/w/a%20b.rs?43acf4f51e7901f492f09ca969467e3b.0123456789012345678901234567890123456789", "recursive": false}
         c1 subscribe ahp-resource-watch:/watch-00000000000000000000000000000004
         unwatched ahp-resource-watch:/watch-00000000000000000000000000000004
         c1 unsubscribe ahp-resource-watch:/watch-00000000000000000000000000000004
         "#,
         expect![[r#"
-            c1 createResourceWatch {"uri": "agenthost-git:/w/a%20b.rs?43acf4f51e7901f492f09ca969467e3b/0123456789012345678901234567890123456789", "recursive": false}
+            c1 createResourceWatch {"uri": "agenthost-git:/w/a%20b.rs?43acf4f51e7901f492f09ca969467e3b.0123456789012345678901234567890123456789", "recursive": false}
                 await ahp-resource-watch:/watch-00000000000000000000000000000004 30000
                 c1: watch ahp-resource-watch:/watch-00000000000000000000000000000004
             c1 subscribe ahp-resource-watch:/watch-00000000000000000000000000000004
@@ -132,7 +132,7 @@ fn content_is_forgotten_with_its_session() {
 fn addresses_are_what_the_host_made_or_nothing() {
     let session = SessionKey::of(&uri("s1"));
     let address = ContentAddress::of(&session, b"hello", "a b.TXT");
-    expect!["agenthost-content:/a%20b.TXT?43acf4f51e7901f492f09ca969467e3b/2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"]
+    expect!["agenthost-content:/a%20b.TXT?43acf4f51e7901f492f09ca969467e3b.2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"]
         .assert_eq(address.uri().as_str());
     assert_eq!(address.content_type(), Some("text/plain"));
     assert_eq!(ContentAddress::read(&address.uri()), Some(Ok(address)));
@@ -170,13 +170,13 @@ fn addresses_are_what_the_host_made_or_nothing() {
         format!("/{hash}/{key}/a"),
         format!("/../{hash}/a"),
         format!("{key}/{hash}/a"),
-        format!("a?{key}/{hash}"),
-        format!("/%ff?{key}/{hash}"),
+        format!("a?{key}.{hash}"),
+        format!("/%ff?{key}.{hash}"),
         format!("/a?{key}"),
-        format!("/a?{key}/{hash}/"),
-        format!("/a?{key}/{long}"),
-        format!("/a?{upper}/{hash}"),
-        format!("/a?../{hash}"),
+        format!("/a?{key}.{hash}/"),
+        format!("/a?{key}.{long}"),
+        format!("/a?{upper}.{hash}"),
+        format!("/a?...{hash}"),
     ] {
         let uri = Uri::from(format!("agenthost-content:{rest}"));
         assert!(matches!(ContentAddress::read(&uri), Some(Err(_))), "{uri}");
@@ -193,13 +193,13 @@ fn an_address_is_the_same_however_it_is_encoded() {
     let path = "/w/%C3%A4%20b%2B%281%29%40%27.rs";
     assert_eq!(
         address.uri().as_str(),
-        format!("agenthost-content:{path}?{key}/{hash}")
+        format!("agenthost-content:{path}?{key}.{hash}")
     );
     for printed in [
-        format!("agenthost-content:{path}?{key}/{hash}"),
-        format!("agenthost-content:{path}?{key}%2F{hash}"),
-        format!("agenthost-content:{path}?{key}/{hash}#L1"),
-        format!("agenthost-content:/w/ä%20b+(1)@'%2Ers?{key}/{hash}"),
+        format!("agenthost-content:{path}?{key}.{hash}"),
+        format!("agenthost-content:{path}?{key}%2E{hash}"),
+        format!("agenthost-content:{path}?{key}.{hash}#L1"),
+        format!("agenthost-content:/w/ä%20b+(1)@'%2Ers?{key}.{hash}"),
     ] {
         let read = ContentAddress::read(&Uri::from(printed.clone()));
         assert_eq!(read, Some(Ok(address.clone())), "{printed}");

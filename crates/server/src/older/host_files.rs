@@ -53,7 +53,7 @@ mod tests {
         let mut message = json!({
             "result": {"content": [
                 {"type": "fileEdit",
-                 "before": {"uri": "file:///w/a%20b.rs", "content": {"uri": "agenthost-content:/w/a%20b.rs?0/1"}},
+                 "before": {"uri": "file:///w/a%20b.rs", "content": {"uri": "agenthost-content:/w/a%20b.rs?0.1"}},
                  "after": {"uri": "file:///w/a%20b.rs", "content": {"uri": "file:///w/a%20b.rs"}}},
                 {"type": "resource", "uri": "file:///w/log"},
             ]},
@@ -66,7 +66,7 @@ mod tests {
             json!({
                 "result": {"content": [
                     {"type": "fileEdit",
-                     "before": {"uri": "agenthost-file:/w/a%20b.rs", "content": {"uri": "agenthost-content:/w/a%20b.rs?0/1"}},
+                     "before": {"uri": "agenthost-file:/w/a%20b.rs", "content": {"uri": "agenthost-content:/w/a%20b.rs?0.1"}},
                      "after": {"uri": "agenthost-file:/w/a%20b.rs", "content": {"uri": "file:///w/a%20b.rs"}}},
                     {"type": "resource", "uri": "file:///w/log"},
                 ]},

@@ -1,13 +1,11 @@
 //! Addresses of objects in the repositories of the host.
 //!
-//! `agenthost-git:/<path>?<session>/<object>`: the path is that of the file, as
+//! `agenthost-git:/<path>?<session>.<object>`: the path is that of the file, as
 //! clients show it and compare it; session and object say what is there.
 //! Clients parse and print addresses in their own way, so the query has only
 //! characters that survive this, and the path does not matter for reading.
 //! Addresses of data that was stored by older hosts have another form,
 //! `agenthost-git:/<session>/<object>/<name>`, and stay readable.
-
-use std::borrow::Cow;
 
 use agenthost_core::{SessionKey, uris};
 use agenthost_protocol::uri::Uri;
@@ -49,32 +47,34 @@ impl ObjectAddress {
             ObjectKind::Commit => COMMIT_PREFIX,
         };
         let (scheme, path, session) = (uris::GIT, escape(path), self.session.as_str());
-        Uri::from(format!("{scheme}:{path}?{session}/{kind}{}", self.object))
+        Uri::from(format!("{scheme}:{path}?{session}.{kind}{}", self.object))
     }
 
     /// Takes an address apart; `None` if the host has not made it.
     pub(super) fn read(uri: &Uri) -> Option<Self> {
         let rest = rest(uri)?;
-        let (parts, old) = match rest.split_once('?') {
+        let (session, object) = match rest.split_once('?') {
             Some((_, query)) => {
                 let (query, _) = query.split_once('#').unwrap_or((query, ""));
-                (percent_decode_str(query).decode_utf8().ok()?, false)
+                let query = percent_decode_str(query).decode_utf8().ok()?;
+                let (session, object) = query.split_once('.')?;
+                (session.to_owned(), object.to_owned())
             }
-            None => (Cow::Borrowed(rest.strip_prefix('/')?), true),
-        };
-        let (session, object) = parts.split_once('/')?;
-        let object = match old {
-            true => object.split_once('/')?.0,
-            false => object,
+            None => {
+                let mut parts = rest.strip_prefix('/')?.splitn(3, '/');
+                let (session, object) = (parts.next()?, parts.next()?);
+                parts.next()?;
+                (session.to_owned(), object.to_owned())
+            }
         };
         let (object, kind) = match object.strip_prefix(COMMIT_PREFIX) {
             Some(object) => (object, ObjectKind::Commit),
-            None => (object, ObjectKind::Blob),
+            None => (object.as_str(), ObjectKind::Blob),
         };
         let is_hex = |text: &str| text.bytes().all(|byte| b"0123456789abcdef".contains(&byte));
         let whole = object.len() == 40 || object.len() == 64;
         (whole && is_hex(object)).then_some(ObjectAddress {
-            session: SessionKey::read(session)?,
+            session: SessionKey::read(&session)?,
             object: object.to_owned(),
             kind,
         })
@@ -119,12 +119,12 @@ mod tests {
         let path = "/w/%C3%A4%20b%2B%281%29.rs";
         assert_eq!(
             address.uri("/w/ä b+(1).rs".as_bytes()).as_str(),
-            format!("agenthost-git:{path}?{key}/{object}")
+            format!("agenthost-git:{path}?{key}.{object}")
         );
         for printed in [
-            format!("agenthost-git:{path}?{key}%2F{object}"),
-            format!("agenthost-git:/w/ä%20b+(1).rs?{key}/{object}"),
-            format!("agenthost-git:/%25FF?{key}/{object}#L1"),
+            format!("agenthost-git:{path}?{key}%2E{object}"),
+            format!("agenthost-git:/w/ä%20b+(1).rs?{key}.{object}"),
+            format!("agenthost-git:/%25FF?{key}.{object}#L1"),
             format!("agenthost-git:/{key}/{object}/src/a%20b.rs"),
             format!("agenthost-git:/{key}/{object}/a.rs"),
         ] {
@@ -143,11 +143,11 @@ mod tests {
             "agenthost-git:/../../x".to_owned(),
             format!("agenthost-git:/{key}"),
             format!("agenthost-git:/a?{key}"),
-            format!("agenthost-git:/a?../{object}"),
-            format!("agenthost-git:/a?{key}/../x"),
-            format!("agenthost-git:/a?{key}/{object}0"),
-            format!("agenthost-git:/a?{key}/--{}", object.get(2..).unwrap()),
-            format!("agenthost-content:/a?{key}/{object}"),
+            format!("agenthost-git:/a?...{object}"),
+            format!("agenthost-git:/a?{key}.../x"),
+            format!("agenthost-git:/a?{key}.{object}0"),
+            format!("agenthost-git:/a?{key}.--{}", object.get(2..).unwrap()),
+            format!("agenthost-content:/a?{key}.{object}"),
         ] {
             assert_eq!(ObjectAddress::read(&Uri::from(uri.clone())), None, "{uri}");
         }

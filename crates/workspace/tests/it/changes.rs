@@ -281,7 +281,7 @@ fn both_sides_can_be_read() {
 
     let text = after.uri.as_str();
     let (_, query) = text.split_once('?').unwrap();
-    let (key, object) = query.split_once('/').unwrap();
+    let (key, object) = query.split_once('.').unwrap();
     // The form that older hosts have stored.
     let old = format!("agenthost-git:/{key}/{object}/a.txt");
     assert_eq!(scene.changes.read(&Uri::from(old)).unwrap(), b"after\n");
