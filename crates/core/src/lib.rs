@@ -77,6 +77,7 @@ mod settings;
 mod side_channel;
 mod sources;
 mod standing;
+mod step;
 mod subscribe;
 mod summary;
 mod terminal_commands;
