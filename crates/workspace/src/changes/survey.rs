@@ -95,7 +95,7 @@ impl Kept {
                 continue;
             };
             let mut differences = compare::without_renames(repository, from, to)?;
-            differences.retain(|difference| is_restorable(difference));
+            differences.retain(is_restorable);
             if survey.scope == SurveyScope::Claimed {
                 differences.retain(|difference| is_claimed(repository, difference, survey));
             }
