@@ -218,8 +218,8 @@ impl Runner<'_> {
             "surveyed" => {
                 let changes = &mut self.world.changes;
                 let is_survey =
-                    |errand: &Box<ChangeErrand>| matches!(errand.task, ChangeTask::Survey(_));
-                let index = changes.iter().position(is_survey).unwrap();
+                    |errand: &ChangeErrand| matches!(errand.task, ChangeTask::Survey(_));
+                let index = changes.iter().position(|errand| is_survey(errand)).unwrap();
                 let errand = changes.remove(index).unwrap();
                 self.world.step(changes::surveyed(*errand, rest))
             }
