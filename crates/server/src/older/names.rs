@@ -346,18 +346,14 @@ mod tests {
                     collect(field, shape, known, found);
                 }
             }
-            Shape::Object { name, fields } => {
-                if name.is_empty() || known.insert(name) {
-                    for field in fields {
-                        collect(field.name, field.shape, known, found);
-                    }
+            Shape::Object { name, fields } if name.is_empty() || known.insert(name) => {
+                for field in fields {
+                    collect(field.name, field.shape, known, found);
                 }
             }
-            Shape::Union { name, variants, .. } => {
-                if known.insert(name) {
-                    for (_, shape) in variants {
-                        collect(field, shape, known, found);
-                    }
+            Shape::Union { name, variants, .. } if known.insert(name) => {
+                for (_, shape) in variants {
+                    collect(field, shape, known, found);
                 }
             }
             _ => {}
