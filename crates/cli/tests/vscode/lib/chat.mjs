@@ -39,6 +39,7 @@ export class Chat {
   async begin(agent) {
     await this.window.maximizeChat();
     await this.window.escape();
+    await this.window.sessions.scrollToTop();
     if ((await this.requests.count()) > 0 || !(await this.targetPicker.isVisible())) {
       await this.window.sessions.newButton.click();
       await this.isEmpty();

@@ -47,6 +47,17 @@ export class SessionList {
     return labels.filter(label => label);
   }
 
+  /** Scrolls to the newest session: the list draws only what is in sight. */
+  async scrollToTop() {
+    const first = this.viewer.locator('.monaco-list-row[data-index="0"]');
+    if ((await this.rows.count()) === 0 || (await first.isVisible())) return;
+    await this.viewer.hover();
+    await eventually('the top of the list', async () => {
+      await this.page.mouse.wheel(0, -2000);
+      return first.isVisible();
+    });
+  }
+
   /** Unfolds the archived sessions, which are below all others. */
   async showArchived() {
     const section = this.viewer.locator('.monaco-list-row').filter({ hasText: /^Archived/ }).first();

@@ -21,12 +21,22 @@ export default {
     await customizations.section('Plugins');
     await customizations.shows('kit');
     await customizations.section('Skills');
-    await customizations.shows('release', 'greet', 'deploy');
+    await customizations.shows('release', 'greet');
     await customizations.section('Instructions');
     await customizations.shows('AGENTS', 'style');
     await customizations.section('Agents');
     await customizations.shows('reviewer');
     await customizations.close();
+  },
+
+  async 'commands of a plugin are skills'({ window: { chat }, host }) {
+    const mark = host.mark();
+    await chat.begin('Demo Agent');
+    await chat.ask('say with-skills', 'with-skills');
+    // VS Code lists the files of a plugin itself, so only the wire shows it.
+    const plugins = host.wire().slice(mark).filter(entry => entry.direction === 'out' && entry.action === 'session/customizationUpdated').map(entry => entry.message.params.action.customization);
+    const deploy = plugins.flatMap(plugin => plugin.children ?? []).find(child => child.name === 'deploy');
+    equal([deploy?.type, deploy?.disableModelInvocation], ['skill', true], 'the command of the plugin');
   },
 
   async 'MCP servers are shown with their states'({ window: { chat, customizations } }) {
