@@ -31,7 +31,7 @@ impl Terminal {
             });
         }
         let terminal = Terminal { child, shown };
-        terminal.wait("attached to shell:/");
+        terminal.wait("attached to ");
         terminal
     }
 

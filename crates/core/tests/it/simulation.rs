@@ -309,15 +309,16 @@ impl Simulation {
     }
 
     fn initialize(&mut self, connection: ConnectionId, client: &str) {
-        // Clients of older versions are told the same in another way.
-        let version = if self.chance.rng.u8(..4) == 0 {
-            "0.4.0"
-        } else {
-            "1.0.0"
+        // Clients of older versions are told the same in another way, and VS
+        // Code is allowed more.
+        let (version, program) = match self.chance.rng.u8(..8) {
+            0 | 1 => ("0.4.0", "old"),
+            2 | 3 => ("0.9.0", "vscode-editor-window"),
+            _ => ("1.0.0", "new"),
         };
         let params = json!({
             "channel": "ahp-root://", "clientId": client, "protocolVersions": [version],
-            "initialSubscriptions": ["ahp-root://"],
+            "clientInfo": {"name": program}, "initialSubscriptions": ["ahp-root://"],
         });
         self.request(connection, "initialize", params);
     }
