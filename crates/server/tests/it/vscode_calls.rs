@@ -1,6 +1,7 @@
 //! Tool calls as VS Code 1.139 shows and answers them. What is dispatched here
 //! is what it sends, in AHP 0.9.0.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use agenthost_protocol::uri::{Uri, default_chat};
@@ -28,8 +29,9 @@ async fn join(server: &Server) -> Words {
 }
 
 /// Opens a session as VS Code names them, and does not wait until it is ready.
-async fn open_session(words: &mut Words, session: &str) -> String {
-    let create = json!({"channel": session, "workingDirectories": ["file:///tmp"]});
+async fn open_session(words: &mut Words, session: &str, folder: &Path) -> String {
+    let folder = format!("file://{}", folder.display());
+    let create = json!({"channel": session, "workingDirectories": [folder]});
     words.ask("createSession", create).await.unwrap();
     let chat = default_chat(&Uri::from(session)).to_string();
     for channel in [session, &chat] {
@@ -93,9 +95,10 @@ fn heard(words: &mut Words) -> Vec<String> {
 #[tokio::test]
 async fn a_command_is_approved_for_the_session_and_watched() {
     let directory = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let server = serve(config(directory.path())).await.unwrap();
     let mut words = join(&server).await;
-    let chat = open_session(&mut words, "shell:/s1").await;
+    let chat = open_session(&mut words, "shell:/s1", folder.path()).await;
 
     say(&mut words, &chat, "t1", LINE).await;
     let started = words.until("chat/toolCallStart").await["action"].clone();
@@ -168,11 +171,12 @@ async fn a_command_is_approved_for_the_session_and_watched() {
 #[tokio::test]
 async fn a_command_is_denied() {
     let directory = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let server = serve(config(directory.path())).await.unwrap();
     let mut words = join(&server).await;
-    let chat = open_session(&mut words, "shell:/s1").await;
+    let chat = open_session(&mut words, "shell:/s1", folder.path()).await;
     for (turn, option) in [("t1", None), ("t2", Some("deny"))] {
-        say(&mut words, &chat, turn, "touch /tmp/never").await;
+        say(&mut words, &chat, turn, "touch never").await;
         words.until("chat/toolCallReady").await;
         let mut denied = json!({
             "type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": "command",
@@ -195,9 +199,10 @@ async fn a_command_is_denied() {
 #[tokio::test]
 async fn the_output_of_a_cancelled_command_is_shown_again() {
     let directory = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
     let mut words = join(&server).await;
-    let chat = open_session(&mut words, "shell:/s1").await;
+    let chat = open_session(&mut words, "shell:/s1", folder.path()).await;
     say(&mut words, &chat, "t1", "!echo half; read answer").await;
     let started = words.until("chat/toolCallStart").await["action"].clone();
     assert_eq!(started["_meta"]["toolKind"], "terminal", "{started}");
@@ -228,11 +233,12 @@ async fn the_output_of_a_cancelled_command_is_shown_again() {
 #[tokio::test]
 async fn an_edit_is_seen_and_allowed() {
     let directory = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let mut config = config(directory.path());
     config.agents = vec![Arc::new(agent("").with_notes(&config.notes()))];
     let server = serve(config).await.unwrap();
     let mut words = join(&server).await;
-    let chat = open_session(&mut words, "scripted:/s1").await;
+    let chat = open_session(&mut words, "scripted:/s1", folder.path()).await;
     let ask = |call: &str| {
         let call = json!({
             "toolCallId": call, "title": "Edit a_b.rs", "kind": "edit",
