@@ -1,14 +1,16 @@
 //! Tool calls as VS Code 1.139 shows and answers them. What is dispatched here
 //! is what it sends, in AHP 0.9.0.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use agenthost_protocol::uri::{Uri, default_chat};
 use agenthost_server::{Server, serve};
 use serde_json::{Value, json};
 
 use crate::acp::agent;
 use crate::older::Words;
-use crate::room::{SESSION, chat_uri, config, start};
+use crate::room::{config, start};
 
 /// A command that no title has room for.
 const LINE: &str = "for word in the quick brown fox jumps over the lazy dog and then some more; do\n  echo $word\ndone; read answer";
@@ -26,16 +28,17 @@ async fn join(server: &Server) -> Words {
     words
 }
 
-async fn open_session(words: &mut Words) {
-    let create = json!({"channel": SESSION, "workingDirectories": ["file:///tmp"]});
+/// Opens a session as VS Code names them, and does not wait until it is ready.
+async fn open_session(words: &mut Words, session: &str, folder: &Path) -> String {
+    let folder = format!("file://{}", folder.display());
+    let create = json!({"channel": session, "workingDirectories": [folder]});
     words.ask("createSession", create).await.unwrap();
-    let session = json!({"channel": SESSION});
-    let answer = words.ask("subscribe", session).await.unwrap();
-    if answer["snapshot"]["state"]["lifecycle"] != "ready" {
-        words.until("session/ready").await;
+    let chat = default_chat(&Uri::from(session)).to_string();
+    for channel in [session, &chat] {
+        let params = json!({"channel": channel});
+        words.ask("subscribe", params).await.unwrap();
     }
-    let chat = json!({"channel": chat_uri()});
-    words.ask("subscribe", chat).await.unwrap();
+    chat
 }
 
 async fn act(words: &mut Words, channel: &str, action: Value) {
@@ -44,12 +47,12 @@ async fn act(words: &mut Words, channel: &str, action: Value) {
         .await;
 }
 
-async fn say(words: &mut Words, turn: &str, text: &str) {
+async fn say(words: &mut Words, chat: &str, turn: &str, text: &str) {
     let start = json!({
         "type": "chat/turnStarted", "turnId": turn, "startedAt": "2026-01-05T09:00:00.000Z",
         "message": {"text": text, "origin": {"kind": "user"}},
     });
-    act(words, &chat_uri(), start).await;
+    act(words, chat, start).await;
 }
 
 /// Subscribes to the terminal that a call shows.
@@ -92,11 +95,12 @@ fn heard(words: &mut Words) -> Vec<String> {
 #[tokio::test]
 async fn a_command_is_approved_for_the_session_and_watched() {
     let directory = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let server = serve(config(directory.path())).await.unwrap();
     let mut words = join(&server).await;
-    open_session(&mut words).await;
+    let chat = open_session(&mut words, "shell:/s1", folder.path()).await;
 
-    say(&mut words, "t1", LINE).await;
+    say(&mut words, &chat, "t1", LINE).await;
     let started = words.until("chat/toolCallStart").await["action"].clone();
     let ready = words.until("chat/toolCallReady").await["action"].clone();
     // With a kind it would show two answers of its own instead of the options,
@@ -122,7 +126,7 @@ async fn a_command_is_approved_for_the_session_and_watched() {
         "type": "chat/toolCallConfirmed", "turnId": "t1", "toolCallId": "command",
         "approved": true, "confirmed": "user-action", "selectedOptionId": "session",
     });
-    act(&mut words, &chat_uri(), confirmed).await;
+    act(&mut words, &chat, confirmed).await;
     let (terminal, state) = watch(&mut words).await;
     // It parses addresses and prints them again.
     let kept = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte);
@@ -155,7 +159,7 @@ async fn a_command_is_approved_for_the_session_and_watched() {
     assert_eq!(echo["rejectionReason"], Value::Null, "{echo}");
     assert_eq!(echo["action"]["cols"], 120);
 
-    say(&mut words, "t2", "echo again").await;
+    say(&mut words, &chat, "t2", "echo again").await;
     let ready = words.until("chat/toolCallReady").await["action"].clone();
     assert_eq!(ready["confirmed"], "not-needed");
     words.until("chat/turnComplete").await;
@@ -167,11 +171,12 @@ async fn a_command_is_approved_for_the_session_and_watched() {
 #[tokio::test]
 async fn a_command_is_denied() {
     let directory = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let server = serve(config(directory.path())).await.unwrap();
     let mut words = join(&server).await;
-    open_session(&mut words).await;
+    let chat = open_session(&mut words, "shell:/s1", folder.path()).await;
     for (turn, option) in [("t1", None), ("t2", Some("deny"))] {
-        say(&mut words, turn, "touch /tmp/never").await;
+        say(&mut words, &chat, turn, "touch never").await;
         words.until("chat/toolCallReady").await;
         let mut denied = json!({
             "type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": "command",
@@ -180,7 +185,7 @@ async fn a_command_is_denied() {
         if let Some(option) = option {
             denied["selectedOptionId"] = json!(option);
         }
-        act(&mut words, &chat_uri(), denied).await;
+        act(&mut words, &chat, denied).await;
         let echo = words.until("chat/toolCallConfirmed").await;
         assert_eq!(echo["rejectionReason"], Value::Null, "{echo}");
         words.until("chat/turnComplete").await;
@@ -194,10 +199,11 @@ async fn a_command_is_denied() {
 #[tokio::test]
 async fn the_output_of_a_cancelled_command_is_shown_again() {
     let directory = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let server = start(directory.path()).await;
     let mut words = join(&server).await;
-    open_session(&mut words).await;
-    say(&mut words, "t1", "!echo half; read answer").await;
+    let chat = open_session(&mut words, "shell:/s1", folder.path()).await;
+    say(&mut words, &chat, "t1", "!echo half; read answer").await;
     let started = words.until("chat/toolCallStart").await["action"].clone();
     assert_eq!(started["_meta"]["toolKind"], "terminal", "{started}");
     let changed = words.until("chat/toolCallContentChanged").await["action"].clone();
@@ -206,12 +212,12 @@ async fn the_output_of_a_cancelled_command_is_shown_again() {
     let state = answer.unwrap()["snapshot"]["state"].clone();
     output(&mut words, &state, "half\r\n").await;
     let cancel = json!({"type": "chat/turnCancelled", "turnId": "t1", "duration": 1832.6});
-    act(&mut words, &chat_uri(), cancel).await;
+    act(&mut words, &chat, cancel).await;
     words.until("chat/turnCancelled").await;
 
     drop(words);
     let mut words = join(&server).await;
-    let chat = json!({"channel": chat_uri()});
+    let chat = json!({"channel": chat});
     let answer = words.ask("subscribe", chat).await.unwrap();
     let turn = &answer["snapshot"]["state"]["turns"][0];
     assert_eq!(turn["state"], "cancelled", "{turn}");
@@ -227,11 +233,12 @@ async fn the_output_of_a_cancelled_command_is_shown_again() {
 #[tokio::test]
 async fn an_edit_is_seen_and_allowed() {
     let directory = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let mut config = config(directory.path());
     config.agents = vec![Arc::new(agent("").with_notes(&config.notes()))];
     let server = serve(config).await.unwrap();
     let mut words = join(&server).await;
-    open_session(&mut words).await;
+    let chat = open_session(&mut words, "scripted:/s1", folder.path()).await;
     let ask = |call: &str| {
         let call = json!({
             "toolCallId": call, "title": "Edit a_b.rs", "kind": "edit",
@@ -245,7 +252,7 @@ async fn an_edit_is_seen_and_allowed() {
         format!("ask {}", json!({"toolCall": call, "options": options}))
     };
     let script = format!("{};; {}", ask("c1"), ask("c2"));
-    say(&mut words, "t1", &script).await;
+    say(&mut words, &chat, "t1", &script).await;
     let ready = words.until("chat/toolCallReady").await["action"].clone();
     let message = ready["invocationMessage"]["markdown"].as_str().unwrap();
     assert!(message.starts_with("Edit a\\_b.rs\n"), "{message}");
@@ -261,13 +268,13 @@ async fn an_edit_is_seen_and_allowed() {
         "type": "chat/toolCallConfirmed", "turnId": "t1", "toolCallId": "c1",
         "approved": true, "confirmed": "user-action",
     });
-    act(&mut words, &chat_uri(), allowed).await;
+    act(&mut words, &chat, allowed).await;
     words.until("chat/toolCallReady").await;
     let denied = json!({
         "type": "chat/toolCallConfirmed", "turnId": "t1", "toolCallId": "c2",
         "approved": false, "reason": "denied",
     });
-    act(&mut words, &chat_uri(), denied).await;
+    act(&mut words, &chat, denied).await;
     words.until("chat/turnComplete").await;
     // The agent says what was picked.
     let deltas = words
