@@ -49,7 +49,8 @@ export class SessionList {
 
   /** Scrolls to the newest session: the list draws only what is in sight. */
   async scrollToTop() {
-    const first = this.viewer.locator('.monaco-list-row[data-index="0"]');
+    // The heading above it sticks to the top.
+    const first = this.viewer.locator('.agent-session-item-row[data-index="1"]');
     if ((await this.rows.count()) === 0 || (await first.isVisible())) return;
     await this.viewer.hover();
     await eventually('the top of the list', async () => {

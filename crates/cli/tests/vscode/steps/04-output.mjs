@@ -31,7 +31,7 @@ for (const [name, agent, prefix] of agents) {
     await chat.expandSteps();
     await chat.prints('kept-6');
     await window.reload();
-    await chat.offers(agent);
+    await chat.isConnected(agent);
     await sessions.open(message);
     await chat.expandSteps();
     await chat.prints('kept-6');
