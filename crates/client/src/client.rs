@@ -248,9 +248,8 @@ impl Client {
             channel: channel.clone(),
         };
         let text = encode::notification("unsubscribe", &params)?;
-        match self.transport.send(text).await {
-            Err(lost) => self.lose(lost),
-            Ok(()) => {}
+        if let Err(lost) = self.transport.send(text).await {
+            self.lose(lost);
         }
         Ok(())
     }

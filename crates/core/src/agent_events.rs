@@ -35,6 +35,9 @@ impl Host {
         out: &mut Effects,
     ) {
         clean_event(&mut event);
+        let Some(event) = self.keep_for_survey(env, session, event, out) else {
+            return;
+        };
         match event {
             AgentEvent::Opened { mut tools } => {
                 let mut names = BTreeSet::new();
@@ -128,6 +131,7 @@ impl Host {
         }
         let chats = self.session(session).map(|session| session.chats.clone());
         for chat in chats.iter().flat_map(|chats| chats.items()) {
+            self.drop_survey(env, session, &chat.resource, out);
             let turn = self
                 .chat(&chat.resource)
                 .and_then(|chat| chat.active_turn.as_ref());

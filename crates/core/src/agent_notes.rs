@@ -11,6 +11,7 @@ use crate::agent::{AdoptedTurn, AgentNotes};
 use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::Host;
+use crate::turn_edits::without_edits;
 
 /// Where the notes are: in the `_meta` of their session, so they come and go
 /// with it, and a person can take up the agent's session elsewhere.
@@ -111,7 +112,9 @@ impl Host {
                 meta: None,
             });
             self.originate(chat, started, out);
-            for action in actions {
+            for mut action in actions {
+                // How the files were then is not known.
+                without_edits(&mut action);
                 self.agent_action(env, chat, action, out);
             }
             let complete = ChatAction::TurnComplete(TurnComplete {

@@ -5,7 +5,7 @@
 use agenthost_protocol::changeset::{
     ChangesetFile, ChangesetOperationFollowUp, InvokeChangesetOperationResult,
 };
-use agenthost_protocol::common::ChangesSummary;
+use agenthost_protocol::common::{ChangesSummary, FileEdit};
 use agenthost_protocol::ids::{OperationId, TurnId};
 use agenthost_protocol::rpc::RequestId;
 use agenthost_protocol::uri::Uri;
@@ -42,6 +42,9 @@ pub enum ChangeTask {
         /// Between when and when.
         span: Span,
     },
+    /// Say which files a running turn has edited since the last survey of it,
+    /// and send `Input::Surveyed`.
+    Survey(Box<EditSurvey>),
     /// Do something about how they differ, and send `Input::Operated`.
     Operate {
         /// What it is called where it was offered.
@@ -73,6 +76,42 @@ pub struct TurnOf {
     pub chat: Uri,
     /// The turn.
     pub turn: TurnId,
+}
+
+/// A survey of the files that a running turn has edited.
+#[derive(Debug, Clone)]
+pub struct EditSurvey {
+    /// The turn that the edits are reported in.
+    pub turn: TurnOf,
+    /// The turn whose last survey, or else beginning, files are compared with:
+    /// for a worker, the turn that it works for.
+    pub base: TurnOf,
+    /// Which edits are reported.
+    pub scope: SurveyScope,
+    /// Edits that the agent has reported itself. Their contents may be parts of
+    /// files only.
+    pub claimed: Vec<FileEdit>,
+}
+
+/// Which edits a survey reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SurveyScope {
+    /// All of them. The next survey compares with this one.
+    All,
+    /// Those of files that the agent has reported itself. The next survey
+    /// compares with the one before, and reports them again.
+    Claimed,
+}
+
+/// The result of a survey.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SurveyedEdits {
+    /// Edits of text files, with their whole contents, each file once. A
+    /// renamed file is a deleted and a created one.
+    pub edits: Vec<FileEdit>,
+    /// Reported edits of files that are not tracked, as far as it is known
+    /// that their contents are whole.
+    pub confirmed: Vec<FileEdit>,
 }
 
 /// A moment to compare with.

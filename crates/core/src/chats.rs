@@ -59,9 +59,14 @@ impl Host {
         }
         let origin = self.judge_source(&params, agent)?;
         let known = state.metadata.working_directories.as_deref();
-        let mut wanted = params.working_directories.iter().flatten();
-        if wanted.any(|directory| !known.unwrap_or_default().contains(directory)) {
-            return refuse("workingDirectories: not all are directories of the session");
+        for directory in params.working_directories.iter_mut().flatten() {
+            let mut known = known.unwrap_or_default().iter();
+            match known.find(|known| uris::is_same(known, directory)) {
+                Some(known) => directory.clone_from(known),
+                None => {
+                    return refuse("workingDirectories: not all are directories of the session");
+                }
+            }
         }
         if let Some(message) = &params.initial_message {
             let judged = policy::check_message(agent, Some(state), message);

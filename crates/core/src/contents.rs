@@ -1,9 +1,16 @@
 //! Content that the host keeps itself, and its addresses.
 //!
 //! What is too large for a state is kept beside it, under an address that says
-//! what it is: `agenthost-content:/<session>/<sha-256>/<file name>` (PRT-4). So
+//! what it is: `agenthost-content:/<path>?<session>.<sha-256>` (PRT-4). So
 //! content never changes, and the same content is kept once. Whoever may read a
 //! session may read its content (RES-15): every client, as of now.
+//!
+//! Clients show the path of an address, and take two versions of a file for a
+//! renamed one if their paths differ, so the path is that of the file. Clients
+//! also parse and print addresses in their own way; the query has only
+//! characters that survive this, and nothing depends on how a path is encoded.
+//! Addresses of data that was stored by older hosts have another form,
+//! `agenthost-content:/<session>/<sha-256>/<file name>`, and stay readable.
 
 use agenthost_protocol::chat::{
     ChatAction, ToolCall, ToolCallConfirmed, ToolCallQuestion, ToolCallReady, ToolCallTarget,
@@ -29,8 +36,12 @@ const HASH: usize = 64;
 /// Longest name of a content, in bytes.
 const NAME: usize = 200;
 
+/// Longest path in an address, in bytes. Of a longer one, only the name is used.
+const MAX_PATH_BYTES: usize = 4_096;
+
 /// What stands in an address as it is.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
     .remove(b'-')
     .remove(b'_')
     .remove(b'.')
@@ -71,19 +82,24 @@ impl SessionKey {
         SessionKey(short_hash(session.as_str().as_bytes()))
     }
 
+    /// Reads the digits of a key; `None` if they are not those of one.
+    pub fn read(digits: &str) -> Option<Self> {
+        is_hex(digits, KEY).then(|| SessionKey(digits.to_owned()))
+    }
+
     /// Its digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The address of a content, taken apart. Its parts are what they have to be:
-/// there is no other way to get one.
+/// The address of a content, taken apart. Session and hash are what they have
+/// to be: there is no other way to get one. The path is for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentAddress {
     session: SessionKey,
     hash: String,
-    name: String,
+    path: String,
 }
 
 /// An address of this kind that was not made by the host.
@@ -92,15 +108,13 @@ pub struct ContentAddress {
 pub struct MalformedAddress;
 
 impl ContentAddress {
-    /// The address of a content. The name is for people, and says what it is.
+    /// The address of a content. The name is for people, and says what it is: a
+    /// file name, or the absolute path of a file.
     pub fn of(session: &SessionKey, bytes: &[u8], name: &str) -> Self {
-        let plain = name.replace(|c: char| c == '/' || c == '\\' || c.is_control(), "_");
-        let short = plain.get(..plain.floor_char_boundary(NAME));
-        let name = short.filter(|name| is_name(name)).unwrap_or("content");
         ContentAddress {
             session: session.clone(),
             hash: hash(bytes),
-            name: name.to_owned(),
+            path: plain_path(name),
         }
     }
 
@@ -113,15 +127,33 @@ impl ContentAddress {
     }
 
     fn read_parts(rest: &str) -> Option<Self> {
+        let Some((path, query)) = rest.split_once('?') else {
+            return Self::read_old_parts(rest);
+        };
+        let (query, _) = query.split_once('#').unwrap_or((query, ""));
+        let query = percent_decode_str(query).decode_utf8().ok()?;
+        let path = percent_decode_str(path).decode_utf8().ok()?;
+        let (key, hash) = query.split_once('.')?;
+        let session = SessionKey::read(key)?;
+        let checked = is_hex(hash, HASH) && path.starts_with('/');
+        checked.then(|| ContentAddress {
+            session,
+            hash: hash.to_owned(),
+            path: plain_path(&path),
+        })
+    }
+
+    /// Reads an address of the form that older hosts have stored.
+    fn read_old_parts(rest: &str) -> Option<Self> {
         let mut parts = rest.strip_prefix('/')?.split('/');
         let (key, hash, name) = (parts.next()?, parts.next()?, parts.next()?);
         let name = percent_decode_str(name).decode_utf8().ok()?;
-        let digits = is_hex(key, KEY) && is_hex(hash, HASH);
-        let checked = digits && is_name(&name) && parts.next().is_none();
+        let session = SessionKey::read(key)?;
+        let checked = is_hex(hash, HASH) && is_name(&name) && parts.next().is_none();
         checked.then(|| ContentAddress {
-            session: SessionKey(key.to_owned()),
+            session,
             hash: hash.to_owned(),
-            name: name.into_owned(),
+            path: format!("/{name}"),
         })
     }
 
@@ -137,17 +169,22 @@ impl ContentAddress {
 
     /// What kind of content it is, by its name.
     pub fn content_type(&self) -> Option<&'static str> {
-        let (_, ending) = self.name.rsplit_once('.')?;
+        let (_, ending) = self.file_name().rsplit_once('.')?;
         let ending = ending.to_ascii_lowercase();
         let known = TYPES.iter().find(|(known, _)| *known == ending);
         known.map(|(_, content_type)| *content_type)
     }
 
+    fn file_name(&self) -> &str {
+        let (_, name) = self.path.rsplit_once('/').unwrap_or_default();
+        name
+    }
+
     /// The address as the wire has it.
     pub fn uri(&self) -> Uri {
         let (key, hash) = (self.session.as_str(), &self.hash);
-        let name = utf8_percent_encode(&self.name, ESCAPED);
-        Uri::from(format!("{SCHEME}:/{key}/{hash}/{name}"))
+        let path = utf8_percent_encode(&self.path, ESCAPED);
+        Uri::from(format!("{SCHEME}:{path}?{key}.{hash}"))
     }
 
     /// What a state has in the place of a content of this size.
@@ -211,7 +248,7 @@ impl Host {
             return;
         };
         let session = SessionKey::of(session);
-        let address = ContentAddress::of(&session, edited.as_bytes(), &before.name);
+        let address = ContentAddress::of(&session, edited.as_bytes(), &before.path);
         let ready = ToolCallReady {
             target: ToolCallTarget {
                 turn_id: target.turn_id.clone(),
@@ -228,7 +265,7 @@ impl Host {
         };
         out.push(Effect::KeepContent(Box::new(KeptText {
             session,
-            name: before.name,
+            name: before.path,
             text: edited.clone(),
         })));
         self.originate(chat, ChatAction::ToolCallReady(Box::new(ready)), out);
@@ -238,6 +275,26 @@ impl Host {
 /// Whether an address is one of content that the host keeps.
 pub(crate) fn is_kept(uri: &Uri) -> bool {
     ContentAddress::read(uri).is_some()
+}
+
+/// Returns the path that an address has for a name or a path: absolute, and
+/// without parts that a client could resolve.
+fn plain_path(name: &str) -> String {
+    let shown = |part: &&str| !matches!(*part, "" | "." | "..");
+    let plain = name.replace(char::is_control, "_");
+    let path: String = plain
+        .split('/')
+        .filter(shown)
+        .flat_map(|part| ["/", part])
+        .collect();
+    match path.rsplit_once('/') {
+        None => "/content".to_owned(),
+        Some((_, name)) if path.len() > MAX_PATH_BYTES => {
+            let short = name.get(..name.floor_char_boundary(NAME));
+            format!("/{}", short.unwrap_or_default())
+        }
+        Some(_) => path,
+    }
 }
 
 /// Half of a SHA-256, in hex digits: enough of a name, and good as one of a

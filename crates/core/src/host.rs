@@ -11,31 +11,29 @@ use agenthost_protocol::root::{AgentsChanged, RootAction, RootState};
 use agenthost_protocol::session::{SessionState, SessionSummary};
 use agenthost_protocol::terminal::TerminalInfo;
 use agenthost_protocol::uri::{RootChannel, Uri};
-use agenthost_protocol::version::Release;
 
 use crate::agent::SlashCommand;
 use crate::agent_content::{clean_agents, clean_schema};
 use crate::agent_options::{self, AgentOptions};
 use crate::changesets::Looking;
-use crate::clients::{Client, ClientRecord, Clients, Connection, Departure, Presence};
+use crate::clients::{Client, ClientRecord, Clients, Departure, Presence};
 use crate::config::Config;
 use crate::customizations::Customizing;
 use crate::effect::Effects;
-use crate::env::Env;
 use crate::epochs::WriterEpochs;
 use crate::grants::AccessRequest;
-use crate::input::{ConnectionId, Input, Loaded};
+use crate::input::{ConnectionId, Loaded};
 use crate::list_changes::ListChanges;
 use crate::models::offer_models;
 use crate::output_previews::OutputPreview;
 use crate::questions::Questions;
 use crate::readings::{Reading, Senders};
 use crate::response_usage::ResponseUsages;
-use crate::restore::Missing;
 use crate::servers::ToolCalls;
 use crate::terminal_commands::SilentCommand;
 use crate::terminal_turns::Run;
 use crate::tool_checks::ToolChecks;
+use crate::turn_edits::TurnEdits;
 use crate::whose_tokens::TokenBook;
 
 /// What the log remembers.
@@ -117,6 +115,7 @@ pub struct Host {
     pub(crate) responses: ResponseUsages,
     pub(crate) tool_calls: ToolCalls,
     pub(crate) tool_checks: ToolChecks,
+    pub(crate) turn_edits: TurnEdits,
     /// Code that may run, as it was last told.
     pub(crate) trusted_told: BTreeSet<String>,
     pub(crate) list_changes: ListChanges,
@@ -197,6 +196,7 @@ impl Host {
             responses: ResponseUsages::default(),
             tool_calls: ToolCalls::default(),
             tool_checks: ToolChecks::default(),
+            turn_edits: TurnEdits::default(),
             trusted_told: BTreeSet::new(),
             list_changes: ListChanges::since(remembered.seq),
         };
@@ -258,91 +258,10 @@ impl Host {
         self.config.grace
     }
 
-    /// Takes one step. The same state and the same input have the same
-    /// effects, always.
-    pub fn step(&mut self, env: &Env, input: Input, out: &mut Effects) {
-        if !matches!(input, Input::Restored { .. }) {
-            self.end_interrupted(env, Missing::GivenUp, out);
-        }
-        match input {
-            Input::Started => self.start(out),
-            Input::Connected {
-                connection,
-                principal,
-            } => {
-                let new = Connection {
-                    principal,
-                    client: None,
-                    subscriptions: BTreeSet::new(),
-                    release: Release::CURRENT,
-                };
-                self.clients.connections.insert(connection, new);
-            }
-            Input::Received {
-                connection,
-                message,
-            } => self.receive(env, connection, message, out),
-            Input::Disconnected { connection } => self.disconnect(connection, out),
-            Input::Agent { session, event } => self.agent_event(env, &session, event, out),
-            Input::GraceEnded { client, departure } => {
-                self.end_grace(env, &client, departure, out);
-            }
-            Input::TokenExpired { place, given } => self.expire_token(place, given, out),
-            Input::Compacted { log_start } => {
-                self.log_start = log_start;
-                self.epochs.forget_before(log_start);
-            }
-            Input::Restored { channel, loaded } => self.restore(env, &channel, loaded, out),
-            Input::Answered {
-                connection,
-                id,
-                answer,
-            } => self.pass_on(connection, &id, *answer, out),
-            Input::Terminal { terminal, event } => {
-                self.terminal_event(env, &terminal, event, out);
-            }
-            Input::Marked {
-                session,
-                mark,
-                outcome,
-            } => self.marked(&session, &mark, *outcome, out),
-            Input::Compared { channel, outcome } => self.compared(&channel, *outcome, out),
-            Input::Operated {
-                wanted,
-                name,
-                outcome,
-            } => self.operated(&wanted, &name, outcome, out),
-            Input::WorktreeMade { session, outcome } => self.settled(env, &session, outcome, out),
-            Input::PreviewDue { terminal } => self.preview_output(&terminal, out),
-            Input::LookAgain { channel, round } => self.look_again(&channel, round, out),
-            Input::StillUngranted { connection, id } => {
-                self.refuse_request(connection, &id, out);
-            }
-            Input::Customized { session, event } => self.customized(env, &session, event, out),
-            Input::Tools { session, event } => self.tools_told(env, &session, event, out),
-            Input::AgentsLearned => self.show_agents(out),
-            Input::StillUntold { call } => self.still_untold(env, call, out),
-            Input::Watching { errand, begun } => self.watching(*errand, begun, out),
-            Input::FilesChanged { channel, changes } => {
-                self.files_changed(&channel, changes, out);
-            }
-            Input::StillUnwatched { channel } => self.end_unwatched(&channel, out),
-            Input::FilesFound { search, files } => self.files_found(&search, files, out),
-            Input::StillSilent { session, call } => {
-                self.check_silence(env, &session, &call, out);
-            }
-            Input::StillUnanswered { connection, id } => {
-                self.end_question(connection, id, out);
-            }
-            Input::Quiet => self.let_go(out),
-        }
-        self.end_commands(out);
-    }
-
     /// Brings the host's own state up to date with what it was started with.
     /// Clients that were here before get to know by the same actions as
     /// everyone else.
-    fn start(&mut self, out: &mut Effects) {
+    pub(crate) fn start(&mut self, out: &mut Effects) {
         let root = Uri::from(RootChannel);
         if !self.channels.contains_key(&root) {
             let state = RootState {

@@ -13,7 +13,9 @@ use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentEvent;
 use crate::authentication::TokenPlace;
-use crate::changes::{ChangeOperation, Comparison, Mark, Marked, Operated, Worktree};
+use crate::changes::{
+    ChangeOperation, Comparison, Mark, Marked, Operated, SurveyedEdits, TurnOf, Worktree,
+};
 use crate::clients::{Departure, Principal};
 use crate::completions::{FileSearch, FoundFile};
 use crate::customizing::CustomizationEvent;
@@ -121,6 +123,13 @@ pub enum Input {
         channel: Uri,
         /// What came of it.
         outcome: Box<Result<Comparison, Failure>>,
+    },
+    /// It is known which files a running turn has edited.
+    Surveyed {
+        /// The turn that the edits are reported in.
+        turn: TurnOf,
+        /// The edits; none if the files could not be compared.
+        surveyed: Box<SurveyedEdits>,
     },
     /// Something was done about a changeset, or could not be.
     Operated {

@@ -77,6 +77,7 @@ mod settings;
 mod side_channel;
 mod sources;
 mod standing;
+mod step;
 mod subscribe;
 mod summary;
 mod terminal_commands;
@@ -86,6 +87,7 @@ mod terminals;
 mod tool_checks;
 pub mod tool_servers;
 pub mod tool_use;
+mod turn_edits;
 mod turns;
 mod unfinished_calls;
 pub mod uris;
@@ -99,8 +101,9 @@ pub use agent_content::clean_action;
 pub use agent_options::AgentOptions;
 pub use authentication::{Token, TokenPlace};
 pub use changes::{
-    ChangeErrand, ChangeOperation, ChangeTask, Comparison, GitStanding, Mark, Marked, Moment,
-    Operated, Operation, Span, Standing, TurnOf, Worktree, WorktreeWish,
+    ChangeErrand, ChangeOperation, ChangeTask, Comparison, EditSurvey, GitStanding, Mark, Marked,
+    Moment, Operated, Operation, Span, Standing, SurveyScope, SurveyedEdits, TurnOf, Worktree,
+    WorktreeWish,
 };
 pub use clients::{ClientRecord, Departure, Principal};
 pub use command_report::{

@@ -136,6 +136,7 @@ impl Host {
                 let channels = chats.into_iter().chain([session.clone()]);
                 (channels.collect(), Extent::Tail)
             }
+            Input::Surveyed { turn, .. } => self.touched_by_end(&turn.chat),
             Input::WorktreeMade { session, .. }
             | Input::Customized { session, .. }
             | Input::Tools { session, .. } => (vec![session.clone()], Extent::Tail),

@@ -30,8 +30,22 @@ use crate::{contents, models, settings, uris};
 /// (`vscode-editor-window`, `vscode-agents-window`).
 const VSCODE: &str = "vscode-";
 
+/// Where VS Code says how a window is connected, in the `_meta` of `initialize`
+/// and `reconnect`.
+const CONNECTION_KIND: &str = "vscode.clientConnectionKind";
+
+/// The connection of a window in a browser, or on a remote machine.
+const REMOTE_WINDOW: &str = "remote_extension_host";
+
 /// Schemes of what is no channel.
-const CONTENT_SCHEMES: [&str; 5] = ["file", "http", "https", contents::SCHEME, uris::GIT];
+const CONTENT_SCHEMES: [&str; 6] = [
+    "file",
+    "http",
+    "https",
+    contents::SCHEME,
+    uris::GIT,
+    uris::HOST_FILE,
+];
 
 fn decoded(uri: &str) -> impl Iterator<Item = u8> {
     percent_decode_str(uri)
@@ -67,6 +81,9 @@ pub struct ClientQuirks {
     /// Does not list sessions again when it comes back: it is told what changed
     /// in the list.
     pub keeps_list: bool,
+    /// Takes `file:` in edits for files of the machine that shows its window, and
+    /// fails to restore them. It is told `agenthost-file:` there.
+    pub remote_files: bool,
     /// Repeats `disposeSession` at every connect until it succeeds, also for a
     /// session that is gone.
     pub repeats_dispose: bool,
@@ -97,10 +114,22 @@ impl ClientQuirks {
             silent_rejections: vscode,
             text_answers: vscode,
             keeps_list: vscode,
+            remote_files: false,
             repeats_dispose: vscode,
             reads_first_page: vscode,
             no_default_directory: vscode,
             forgets_terminals: vscode,
+        }
+    }
+
+    /// The same, with what the client says of its connection: the `_meta` of
+    /// `initialize` or `reconnect`.
+    #[must_use]
+    pub fn connected_as(self, meta: Option<&Json>) -> Self {
+        let kind = meta.and_then(|meta| meta.get(CONNECTION_KIND)?.as_str());
+        ClientQuirks {
+            remote_files: kind == Some(REMOTE_WINDOW),
+            ..self
         }
     }
 }
@@ -194,6 +223,10 @@ impl Host {
         out: &mut Effects,
     ) -> Result<(), Refusal> {
         let session = self.owner(chat).cloned().unwrap_or_else(|| chat.clone());
+        let state = self.session(&session);
+        if state.is_none_or(|state| state.default_chat.as_ref() != Some(chat)) {
+            return Err(Refusal::Unsupported("another name for this chat"));
+        }
         let judged = self.judge(env, &session, &origin.client_id, action)?;
         if self.originate(&session, judged.clone(), out) {
             self.react(env, &session, &judged, out);

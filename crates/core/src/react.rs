@@ -199,6 +199,7 @@ impl Host {
             // What waits for an approval is not for the agent to see (TOO-16).
             ChatAction::ToolCallComplete(complete) => {
                 self.hand_over_result(chat, &complete.target, out);
+                self.may_have_edited(chat, &complete.target);
             }
             ChatAction::ToolCallResultConfirmed(confirmed) if confirmed.approved => {
                 self.decide(chat, &confirmed.target, Decision::ResultApproved, out);

@@ -149,6 +149,14 @@ impl Host {
     }
 }
 
+/// Returns how many bytes an action adds to a response.
+pub(crate) fn response_bytes(action: &ChatAction) -> usize {
+    match growth(action) {
+        Growth::Bytes(bytes) | Growth::Part(bytes) | Growth::CallContent(_, bytes) => bytes,
+        Growth::None | Growth::Begins | Growth::Resumes | Growth::Ends => 0,
+    }
+}
+
 fn growth(action: &ChatAction) -> Growth<'_> {
     match action {
         ChatAction::TurnStarted(_) => Growth::Begins,

@@ -177,6 +177,7 @@ impl Host {
         self.announce_command(env, terminal, out);
         self.finish_command(env, terminal, exit_code, out);
         let is_running = self.is_running(&run.place.chat, &run.turn);
+        let has_run = ended.is_ok();
         if is_running {
             let report = run.report(terminal);
             let result = match ended {
@@ -187,7 +188,11 @@ impl Host {
         }
         self.end_terminal(env, terminal, exit_code, out);
         if is_running {
-            self.end_turn(env, &run.place.chat, &run.turn, None, out);
+            let (chat, turn) = (&run.place.chat, &run.turn);
+            if has_run {
+                self.survey_after(chat, &target(turn), out);
+            }
+            self.end_command_turn(env, chat, turn, out);
         }
     }
 

@@ -11,8 +11,8 @@ mod waiting;
 use std::collections::BTreeSet;
 
 use agenthost_protocol::chat::{
-    CancellationReason, ChatAction, ToolCall, ToolCallConfirmed, ToolCallContributor,
-    ToolCallQuestion, ToolCallReady, ToolCallTarget,
+    CancellationReason, ChatAction, ToolCall, ToolCallComplete, ToolCallConfirmed,
+    ToolCallContributor, ToolCallQuestion, ToolCallReady, ToolCallTarget,
 };
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::text::MaybeMarkdown;
@@ -79,13 +79,29 @@ impl Host {
         let Some(action) = self.keep_back(env, chat, action, out) else {
             return;
         };
-        let completes = match &action {
-            ChatAction::ToolCallComplete(complete) => Some(complete.target.clone()),
-            _ => None,
-        };
-        let open = completes.filter(|target| !self.is_completed(chat, target));
-        self.agent_action(env, chat, action, out);
-        if let Some(target) = open {
+        match self.keep_completion(chat, action, out) {
+            Some(ChatAction::ToolCallComplete(complete)) => {
+                let target = complete.target.clone();
+                self.agent_completes(env, chat, complete, out);
+                self.survey_after(chat, &target, out);
+            }
+            Some(action) => self.agent_action(env, chat, action, out),
+            None => {}
+        }
+    }
+
+    /// An agent completes a call.
+    pub(crate) fn agent_completes(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        complete: Box<ToolCallComplete>,
+        out: &mut Effects,
+    ) {
+        let target = complete.target.clone();
+        let was_open = !self.is_completed(chat, &target);
+        self.agent_action(env, chat, ChatAction::ToolCallComplete(complete), out);
+        if was_open {
             self.tool_used(chat, &target, out);
         }
     }

@@ -1,6 +1,9 @@
 //! Addresses that the host makes up.
 
+use std::borrow::Cow;
+
 use agenthost_protocol::uri::{OLD_ROOTS, Uri};
+use percent_encoding::percent_decode_str;
 
 pub use agenthost_protocol::uri::default_chat;
 
@@ -15,6 +18,10 @@ pub(crate) fn annotations(session: &Uri) -> Uri {
 
 /// The scheme of what was in files at some moment.
 pub const GIT: &str = "agenthost-git";
+
+/// The scheme of files of the host for clients that take `file:` for files of
+/// another machine. Only such clients know it.
+pub const HOST_FILE: &str = "agenthost-file";
 
 /// Longest address that a client may choose.
 const LONGEST: usize = 2_048;
@@ -70,18 +77,45 @@ pub(crate) fn check_directory(uri: &Uri) -> Result<(), Failure> {
     Err(invalid(uri, "is not a folder of this machine (file:///…)"))
 }
 
-/// Whether an address is that of a directory, or of something in it. Addresses
-/// that go up are in none.
+/// Whether an address is that of a directory, or of something in it, however
+/// both are percent-encoded. Addresses that go up are in none.
 pub fn is_within(directory: &Uri, uri: &Uri) -> bool {
-    let directory = directory.as_str().trim_end_matches('/');
-    let rest = uri.as_str().strip_prefix(directory);
-    !goes_up(uri) && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    let (directory, uri) = (decoded(directory), decoded(uri));
+    let end = directory.iter().rposition(|byte| *byte != b'/');
+    let beginning = directory
+        .get(..=end.unwrap_or_default())
+        .unwrap_or_default();
+    let rest = uri.strip_prefix(beginning);
+    !goes_up_in(&uri) && rest.is_some_and(|rest| rest.first().is_none_or(|next| *next == b'/'))
+}
+
+/// Whether two addresses name the same file or directory, however they are
+/// percent-encoded: clients parse and print addresses in their own way.
+pub(crate) fn is_same(one: &Uri, other: &Uri) -> bool {
+    decoded(one) == decoded(other)
 }
 
 /// Whether an address leads up from somewhere, however that is written.
 pub(crate) fn goes_up(uri: &Uri) -> bool {
-    let up = |part: &str| part.to_ascii_lowercase().replace("%2e", ".") == "..";
-    uri.as_str().split('/').any(up)
+    goes_up_in(&decoded(uri))
+}
+
+fn goes_up_in(decoded: &[u8]) -> bool {
+    decoded
+        .split(|byte| *byte == b'/')
+        .any(|part| part == b"..")
+}
+
+fn decoded(uri: &Uri) -> Cow<'_, [u8]> {
+    percent_decode_str(uri.as_str()).into()
+}
+
+/// Whether what is at an address never changes: versions of files, and content
+/// that the host keeps.
+pub(crate) fn never_changes(uri: &Uri) -> bool {
+    let (scheme, _) = uri.as_str().split_once(':').unwrap_or_default();
+    let fixed = [contents::SCHEME, GIT];
+    fixed.iter().any(|fixed| scheme.eq_ignore_ascii_case(fixed))
 }
 
 /// Addresses of changesets are below those of sessions and chats.
@@ -105,6 +139,7 @@ pub(crate) fn is_of_client(uri: &Uri) -> bool {
         "data",
         contents::SCHEME,
         GIT,
+        HOST_FILE,
     ];
     check(uri).is_ok() && !scheme.starts_with("ahp-") && !others.contains(&scheme.as_str())
 }
@@ -125,6 +160,7 @@ fn reserve(uri: &Uri, kind: &str) -> Result<(), Failure> {
         "data",
         contents::SCHEME,
         GIT,
+        HOST_FILE,
     ];
     let content = content
         .iter()

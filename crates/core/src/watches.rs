@@ -18,6 +18,7 @@ use crate::files::{Access, Root};
 use crate::host::{Channel, Host};
 use crate::input::{ConnectionId, Input};
 use crate::refusal::Failure;
+use crate::uris;
 
 /// Most watches at a time.
 const WATCHES: usize = 1_000;
@@ -41,22 +42,27 @@ pub struct WatchErrand {
 }
 
 impl Host {
-    /// Has a watch begun. It is there when it has (WAT-1).
+    /// Has a watch begun. It is there when it has (WAT-1). On something that
+    /// never changes there is a watch, too, and it never reports anything:
+    /// clients that show it ask for one.
     pub(crate) fn create_watch(
-        &self,
+        &mut self,
         env: &Env,
         connection: ConnectionId,
         id: &RequestId,
         params: CreateResourceWatchParams,
         out: &mut Effects,
     ) -> Result<(), Failure> {
-        self.check_granted(&params.uri, Access::Read)?;
+        let is_fixed = uris::never_changes(&params.uri);
+        if !is_fixed {
+            self.check_granted(&params.uri, Access::Read)?;
+        }
         let watches = self.channels.values().filter(|channel| is_watch(channel));
         if watches.count() >= WATCHES {
             let reason = format!("there are {WATCHES} watches already");
             return Err(Failure::InvalidParams(reason));
         }
-        out.push(Effect::Watch(Box::new(WatchErrand {
+        let errand = WatchErrand {
             connection,
             id: id.clone(),
             channel: Uri::from(format!("ahp-resource-watch:/{}", env.unique("watch"))),
@@ -67,7 +73,12 @@ impl Host {
                 excludes: params.excludes,
                 includes: params.includes,
             },
-        })));
+        };
+        if is_fixed {
+            self.watching(errand, Ok(()), out);
+        } else {
+            out.push(Effect::Watch(Box::new(errand)));
+        }
         Ok(())
     }
 

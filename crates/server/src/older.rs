@@ -8,6 +8,7 @@
 mod answers;
 mod greeting;
 mod hearing;
+mod host_files;
 mod names;
 mod replay;
 mod telling;
@@ -29,7 +30,7 @@ use agenthost_versions::{Chain, Dispatch, Viewer};
 
 pub(crate) use answers::OlderAnswer;
 pub(crate) use hearing::{Heard, named};
-use names::SessionAliases;
+use names::{Naming, SessionAliases};
 pub(crate) use replay::Past;
 pub(crate) use telling::{Happened, TellError};
 pub(crate) use words::{Told, Words};
@@ -163,9 +164,12 @@ impl Peer {
         }
     }
 
-    /// The second names that the client is told, if it is told any.
-    fn names<'a>(&self, aliases: &'a Arc<SessionAliases>) -> Option<&'a Arc<SessionAliases>> {
-        self.quirks.provider_schemes.then_some(aliases)
+    /// How the client is told names, if not as the host has them.
+    fn naming(&self, aliases: &Arc<SessionAliases>) -> Option<Naming> {
+        self.quirks.provider_schemes.then(|| Naming {
+            aliases: Arc::clone(aliases),
+            host_files: self.quirks.remote_files,
+        })
     }
 
     fn release(&self) -> Release {

@@ -39,12 +39,13 @@ pub(crate) fn driver(
     let (to_agents, from_agents) = mpsc::channel(AGENT_INPUTS);
     let notes = config.data_directory.join(RUNNING);
     let protected = config.protected();
-    let changes = config.data_directory.join(CHANGES);
-    let surveys = Surveys::new(changes, &notes, protected.clone());
     let path = config.data_directory.join(CONTENT);
     let contents = Contents::open(&path);
     let contents = contents.map_err(|source| ServeError::Content { path, source })?;
     let contents = Arc::new(contents);
+    let changes = config.data_directory.join(CHANGES);
+    let kept = Arc::clone(&contents);
+    let surveys = Surveys::new(changes, kept, &notes, protected.clone());
     let scratch = scratch(&config.data_directory)?;
     let shell = Shell {
         path: config.shell.clone(),

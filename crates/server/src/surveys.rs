@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agenthost_core::{
-    ChangeErrand, ChangeTask, Effect, Failure, Input, Mark, TerminalCommand, TurnPlace,
+    ChangeErrand, ChangeTask, Effect, Failure, Input, Mark, SurveyedEdits, TerminalCommand,
+    TurnPlace,
 };
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Changes, ChangesError, Leftover, ProtectedPaths};
+use agenthost_workspace::{
+    Changes, ChangesError, Contents, Leftover, ProtectedPaths, is_whole_edit,
+};
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
@@ -26,6 +29,8 @@ pub(crate) struct Surveys {
     /// Moments that are being marked.
     marking: usize,
     changes: Arc<Changes>,
+    /// Where contents of edited files are stored.
+    contents: Arc<Contents>,
     room: Arc<Semaphore>,
     /// The same for what may take minutes: nobody else waits for that.
     slow: Arc<Semaphore>,
@@ -45,12 +50,18 @@ struct Held {
 impl Surveys {
     /// What is remembered is kept in a directory, and what runs is noted in
     /// another.
-    pub(crate) fn new(directory: PathBuf, notes: &Path, protected: ProtectedPaths) -> Self {
+    pub(crate) fn new(
+        directory: PathBuf,
+        contents: Arc<Contents>,
+        notes: &Path,
+        protected: ProtectedPaths,
+    ) -> Self {
         let changes = Changes::new(directory).with_notes(notes);
         Surveys {
             tasks: JoinSet::new(),
             marking: 0,
             changes: Arc::new(changes.protecting(protected)),
+            contents,
             room: Arc::new(Semaphore::new(AT_A_TIME)),
             slow: Arc::new(Semaphore::new(AT_A_TIME)),
             last: BTreeMap::new(),
@@ -103,11 +114,14 @@ impl Surveys {
         }
         let before = self.last.insert(errand.session.clone(), next);
         let changes = Arc::clone(&self.changes);
+        let contents = Arc::clone(&self.contents);
         let room = match errand.task {
             ChangeTask::Operate { .. } | ChangeTask::MakeWorktree(_) | ChangeTask::Forget => {
                 &self.slow
             }
-            ChangeTask::Mark { .. } | ChangeTask::Compare { .. } => &self.room,
+            ChangeTask::Mark { .. } | ChangeTask::Compare { .. } | ChangeTask::Survey(_) => {
+                &self.room
+            }
         };
         let room = Arc::clone(room);
         self.tasks.spawn(async move {
@@ -118,7 +132,8 @@ impl Surveys {
             // Nobody closes it.
             let permit = room.acquire_owned().await.ok();
             let broken = lost(&errand);
-            let looked = tokio::task::spawn_blocking(move || look(&changes, errand)).await;
+            let looked =
+                tokio::task::spawn_blocking(move || look(&changes, &contents, errand)).await;
             drop((permit, done));
             looked.unwrap_or(broken)
         });
@@ -202,7 +217,7 @@ fn is_typed(effect: &Effect) -> bool {
 }
 
 /// Does what is asked. Waits for the disk, and for git.
-fn look(changes: &Changes, errand: ChangeErrand) -> Option<Input> {
+fn look(changes: &Changes, contents: &Contents, errand: ChangeErrand) -> Option<Input> {
     let ChangeErrand {
         session,
         directories,
@@ -225,6 +240,20 @@ fn look(changes: &Changes, errand: ChangeErrand) -> Option<Input> {
             Input::Compared {
                 channel,
                 outcome: Box::new(compared.map_err(Failure::from)),
+            }
+        }
+        ChangeTask::Survey(survey) => {
+            let edits = changes.survey(&session, &directories, &survey, contents);
+            if let Err(error) = &edits {
+                tracing::info!(%session, %error, "edits of files are not reported");
+            }
+            let confirmed = survey.claimed.into_iter().filter(is_whole_edit);
+            Input::Surveyed {
+                turn: survey.turn,
+                surveyed: Box::new(SurveyedEdits {
+                    edits: edits.unwrap_or_default(),
+                    confirmed: confirmed.collect(),
+                }),
             }
         }
         ChangeTask::Operate { name, wanted } => {
@@ -271,6 +300,10 @@ fn lost(errand: &ChangeErrand) -> Option<Input> {
         ChangeTask::Compare { channel, .. } => Input::Compared {
             channel: channel.clone(),
             outcome: Box::new(Err(broken())),
+        },
+        ChangeTask::Survey(survey) => Input::Surveyed {
+            turn: survey.turn.clone(),
+            surveyed: Box::default(),
         },
         ChangeTask::Operate { name, wanted } => Input::Operated {
             wanted: wanted.clone(),

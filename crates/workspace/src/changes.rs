@@ -7,6 +7,7 @@
 //! branches and the objects stay as they are. A folder that is in no
 //! repository is treated the same way.
 
+mod attributes;
 mod compare;
 mod content;
 mod error;
@@ -14,10 +15,12 @@ mod error;
 pub(crate) mod fuzzing;
 mod marks;
 mod names;
+mod object_address;
 mod operate;
 mod put_back;
 mod repository;
 mod standing;
+mod survey;
 mod tree;
 mod worktrees;
 
@@ -43,6 +46,7 @@ use compare::summarize;
 pub use error::ChangesError;
 use marks::Marks;
 use repository::Repository;
+pub use survey::is_whole_edit;
 pub use worktrees::Leftover;
 
 /// The folder of worktrees, beside those of sessions.

@@ -28,7 +28,7 @@ mod text;
 mod watch;
 
 pub use address::{path_of, uri_of};
-pub use changes::{Changes, ChangesError, Leftover};
+pub use changes::{Changes, ChangesError, Leftover, is_whole_edit};
 pub use contents::{ContentError, Contents};
 pub use environment::shared_environment;
 pub use files::{FileError, Files, LARGEST};

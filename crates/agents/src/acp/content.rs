@@ -196,7 +196,7 @@ fn edit(diff: &Diff, folder: &Path, teller: &mut Teller<'_>) -> FileEdit {
     let path: PathBuf = folder.join(&diff.path);
     let uri = uri_of(&path);
     let uri = uri.unwrap_or_else(|| Uri::from(diff.path.to_string_lossy().into_owned()));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = path.to_string_lossy();
     let mut side = |text: &str| FileEditSide {
         uri: uri.clone(),
         content: teller.keep(&name, text.as_bytes().to_vec()),

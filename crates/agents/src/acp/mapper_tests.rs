@@ -188,7 +188,8 @@ impl Play {
             match told {
                 Told::Keep(kept) => {
                     let text = String::from_utf8_lossy(&kept.bytes).into_owned();
-                    writeln!(self.heard, "keep {} {text:?}", kept.name).unwrap();
+                    let name = kept.name.rsplit('/').next().unwrap_or_default();
+                    writeln!(self.heard, "keep {name} {text:?}").unwrap();
                 }
                 Told::Turn(event) => {
                     for mut action in self.turn.map(event) {
@@ -244,8 +245,11 @@ fn shorten(json: &str) -> String {
     while let Some(at) = rest.find("agenthost-content:/") {
         let (before, found) = rest.split_at(at);
         short.push_str(before);
+        let (path, query) = found.split_once('?').unwrap();
         short.push_str("kept:");
-        rest = found.get("agenthost-content:/".len() + 98..).unwrap();
+        short.push_str(path.rsplit('/').next().unwrap_or_default());
+        // The session, a full stop and the hash.
+        rest = query.get(97..).unwrap();
     }
     short.push_str(rest);
     let nonce = |text: &str| -> String {

@@ -19,6 +19,7 @@ use crate::limits::{
 };
 use crate::refusal::Refusal;
 use crate::turns::elapsed;
+use crate::uris;
 
 /// How far ahead of the host a client's clock may be before its start of a
 /// turn is set to the host's time.
@@ -112,12 +113,17 @@ pub(super) fn judge(
             several_directories(place.agent)?;
             let session = place.session.iter();
             let mut known = session.flat_map(|s| s.metadata.working_directories.iter().flatten());
-            if !known.any(|directory| *directory == set.directory) {
+            let Some(known) = known.find(|known| uris::is_same(known, &set.directory)) else {
                 return Err(unknown("directory of the session", &set.directory));
-            }
+            };
+            set.directory.clone_from(known);
         }
-        ChatAction::WorkingDirectoryRemoved(_) => {
+        ChatAction::WorkingDirectoryRemoved(removed) => {
             several_directories(place.agent)?;
+            let mut own = chat.summary.working_directories.iter().flatten();
+            if let Some(known) = own.find(|known| uris::is_same(known, &removed.directory)) {
+                removed.directory.clone_from(known);
+            }
         }
         ChatAction::QueuedMessagesReordered(_)
         | ChatAction::IsReadChanged(_)

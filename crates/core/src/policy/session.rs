@@ -38,9 +38,11 @@ pub(super) fn judge(
         SessionAction::WorkingDirectorySet(set) => {
             several_directories(agent)?;
             check_directory(&set.directory)?;
+            name_as_known(session, &mut set.directory);
         }
         SessionAction::WorkingDirectoryRemoved(removed) => {
             let can = several_directories(agent)?;
+            name_as_known(session, &mut removed.directory);
             let fixed =
                 can.primary_replacement == Some(true) || can.immutable_primary == Some(true);
             if fixed && is_primary(session, &removed.directory) {
@@ -50,6 +52,7 @@ pub(super) fn judge(
         SessionAction::WorkingDirectoryReplaced(replaced) => {
             let can = several_directories(agent)?;
             check_directory(&replaced.replacement)?;
+            name_as_known(session, &mut replaced.directory);
             let mut directories = session.metadata.working_directories.iter().flatten();
             if !directories.any(|directory| *directory == replaced.directory) {
                 return Err(unknown("directory", &replaced.directory));
@@ -128,6 +131,15 @@ pub(crate) fn check_active_client(client: &ClientId, active: &ActiveClient) -> R
 fn is_primary(session: &SessionState, directory: &Uri) -> bool {
     let mut directories = session.metadata.working_directories.iter().flatten();
     directories.next() == Some(directory)
+}
+
+/// Spells a directory as the session does, if it has it: reducers compare
+/// addresses as they are, and clients percent-encode them in their own way.
+fn name_as_known(session: &SessionState, directory: &mut Uri) {
+    let mut known = session.metadata.working_directories.iter().flatten();
+    if let Some(known) = known.find(|known| uris::is_same(known, directory)) {
+        directory.clone_from(known);
+    }
 }
 
 fn check_directory(directory: &Uri) -> Result<(), Refusal> {

@@ -244,6 +244,7 @@ impl Host {
     /// Gives agents what became of their calls in a chat.
     pub(crate) fn settle_calls(&mut self, chat: &Uri, out: &mut Effects) {
         self.drop_late_checks(chat, out);
+        self.drop_late_survey(chat);
         self.forget_answers(chat);
         if !self
             .tool_calls

@@ -2,7 +2,7 @@
 
 use agenthost_core::{
     ChangeErrand, ChangeTask, Comparison, Failure, GitStanding, Input, Marked, Operated, Standing,
-    Worktree,
+    SurveyedEdits, Worktree,
 };
 use agenthost_protocol::changeset::ChangesetFile;
 use agenthost_protocol::common::ChangesSummary;
@@ -105,6 +105,35 @@ fn file(word: &str) -> ChangesetFile {
         },
     });
     wire::from_str(&json.to_string()).unwrap()
+}
+
+/// Files were edited: `a.txt`, created: `+a.txt`, deleted: `-a.txt`; with
+/// `confirmed`, what the agent reports is whole.
+pub(crate) fn surveyed(errand: ChangeErrand, text: &str) -> Input {
+    let ChangeTask::Survey(survey) = errand.task else {
+        panic!("this was not asked: {:?}", errand.task);
+    };
+    let words = text.split_whitespace();
+    let confirmed = words.clone().any(|word| word == "confirmed");
+    let edits = words.filter(|word| *word != "confirmed").map(|word| {
+        let name = word.trim_start_matches(['+', '-']);
+        let uri = format!("file:///w/{name}");
+        let side =
+            |when: &str| json!({"uri": uri, "content": {"uri": format!("agenthost-content:/w/{name}?{when}")}});
+        let json = match word.as_bytes().first() {
+            Some(b'+') => json!({"after": side("after")}),
+            Some(b'-') => json!({"before": side("before")}),
+            _ => json!({"before": side("before"), "after": side("after")}),
+        };
+        wire::from_str(&json.to_string()).unwrap()
+    });
+    Input::Surveyed {
+        turn: survey.turn,
+        surveyed: Box::new(SurveyedEdits {
+            edits: edits.collect(),
+            confirmed: survey.claimed.into_iter().filter(|_| confirmed).collect(),
+        }),
+    }
 }
 
 /// Something was done.

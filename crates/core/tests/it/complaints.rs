@@ -84,6 +84,7 @@ fn a_turn_is_about_the_files_of_its_chat() {
         - agent s1 chat/toolCallStart {{"turnId": "t1", "toolCallId": "c", "toolName": "edit", "displayName": "Edit"}}
         - agent s1 chat/toolCallReady {{"turnId": "t1", "toolCallId": "c", "invocationMessage": "Edit", "confirmed": "not-needed"}}
         - agent s1 chat/toolCallComplete {{"turnId": "t1", "toolCallId": "c", "result": {{"success": true, "pastTenseMessage": "Edited", "content": [{one}, {gone}, {two}, {one}]}}}}
+        - surveyed one.rs -gone.rs +two.rs
         - agent s1 end t1
         c1 says t2 go on
         "#

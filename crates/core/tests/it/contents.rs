@@ -23,8 +23,8 @@ fn arguments_that_the_host_keeps_can_be_edited() {
         "#,
         expect![[r#"
             c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": true, "selectedOptionId": "once", "editedToolInput": "{}"}
-                keep "{}" as args.json
-                c1: 10 s1.chat chat/toolCallReady {"toolInput":{"uri":"agenthost-content:/43acf4f51e7901f492f09ca969467e3b/44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a/args.json","sizeHint":2,"contentType":"application/json","nonce":"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"},"turnId":"t","toolCallId":"c","invocationMessage":"Run it"}
+                keep "{}" as /args.json
+                c1: 10 s1.chat chat/toolCallReady {"toolInput":{"uri":"agenthost-content:/args.json?43acf4f51e7901f492f09ca969467e3b.44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","sizeHint":2,"contentType":"application/json","nonce":"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"},"turnId":"t","toolCallId":"c","invocationMessage":"Run it"}
                 c1: 11 s1.chat by a chat/toolCallConfirmed {"selectedOptionId":"once","turnId":"t","toolCallId":"c","approved":true,"confirmed":"user-action","editedToolInput":"{}"}
                 agent s1: decide c Approved { option: Some("once"), edited_input: Some("{}") }
         "#]],
@@ -80,9 +80,36 @@ fn content_that_is_kept_is_for_reading() {
             c1 resourceRequest {"uri": "agenthost-content:/1/2/3", "write": true}
                 c1: error -32009 `agenthost-content:/1/2/3` is content that the host keeps as it is: it can be read, and nothing else
             c1 createResourceWatch {"uri": "agenthost-content:/1/2/3"}
-                c1: error -32009 `agenthost-content:/1/2/3` is content that the host keeps as it is: it can be read, and nothing else
+                await ahp-resource-watch:/watch-00000000000000000000000000000006 30000
+                c1: watch ahp-resource-watch:/watch-00000000000000000000000000000006
             c1 createSession agenthost-content:/1/2/3
                 c1: error -32602 `agenthost-content:/1/2/3` is not an address of ahp-session
+        "#]],
+    );
+}
+
+/// Findings 6 and 16: what VS Code sends for each version of a file that it
+/// shows. It subscribes to the watch, and logs an error if there is none.
+#[test]
+fn a_watch_of_what_never_changes_reports_nothing() {
+    check(
+        r#"
+        - c1 joins a
+        c1 createResourceWatch {"uri": "agenthost-git:/w/a%20b.rs?43acf4f51e7901f492f09ca969467e3b.0123456789012345678901234567890123456789", "recursive": false}
+        c1 subscribe ahp-resource-watch:/watch-00000000000000000000000000000004
+        unwatched ahp-resource-watch:/watch-00000000000000000000000000000004
+        c1 unsubscribe ahp-resource-watch:/watch-00000000000000000000000000000004
+        "#,
+        expect![[r#"
+            c1 createResourceWatch {"uri": "agenthost-git:/w/a%20b.rs?43acf4f51e7901f492f09ca969467e3b.0123456789012345678901234567890123456789", "recursive": false}
+                await ahp-resource-watch:/watch-00000000000000000000000000000004 30000
+                c1: watch ahp-resource-watch:/watch-00000000000000000000000000000004
+            c1 subscribe ahp-resource-watch:/watch-00000000000000000000000000000004
+                c1: snapshot of ahp-resource-watch:/watch-00000000000000000000000000000004 at 0
+            unwatched ahp-resource-watch:/watch-00000000000000000000000000000004
+                nothing
+            c1 unsubscribe ahp-resource-watch:/watch-00000000000000000000000000000004
+                unwatch ahp-resource-watch:/watch-00000000000000000000000000000004
         "#]],
     );
 }
@@ -105,11 +132,21 @@ fn content_is_forgotten_with_its_session() {
 fn addresses_are_what_the_host_made_or_nothing() {
     let session = SessionKey::of(&uri("s1"));
     let address = ContentAddress::of(&session, b"hello", "a b.TXT");
-    expect!["agenthost-content:/43acf4f51e7901f492f09ca969467e3b/2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824/a%20b.TXT"]
+    expect!["agenthost-content:/a%20b.TXT?43acf4f51e7901f492f09ca969467e3b.2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"]
         .assert_eq(address.uri().as_str());
     assert_eq!(address.content_type(), Some("text/plain"));
     assert_eq!(ContentAddress::read(&address.uri()), Some(Ok(address)));
-    for name in ["", ".", "..", "a/b", "../x", "\0", &"x".repeat(1_000), "ü"] {
+    for name in [
+        "",
+        ".",
+        "..",
+        "a/b",
+        "../x",
+        "\0",
+        &"x/".repeat(3_000),
+        "ü",
+        "/w/a b(1)+@'#?.rs",
+    ] {
         let made = ContentAddress::of(&session, b"", name);
         assert_eq!(ContentAddress::read(&made.uri()), Some(Ok(made)), "{name}");
     }
@@ -133,8 +170,43 @@ fn addresses_are_what_the_host_made_or_nothing() {
         format!("/{hash}/{key}/a"),
         format!("/../{hash}/a"),
         format!("{key}/{hash}/a"),
+        format!("a?{key}.{hash}"),
+        format!("/%ff?{key}.{hash}"),
+        format!("/a?{key}"),
+        format!("/a?{key}.{hash}/"),
+        format!("/a?{key}.{long}"),
+        format!("/a?{upper}.{hash}"),
+        format!("/a?...{hash}"),
     ] {
         let uri = Uri::from(format!("agenthost-content:{rest}"));
         assert!(matches!(ContentAddress::read(&uri), Some(Err(_))), "{uri}");
     }
+}
+
+/// What VS Code makes of an address when it parses and prints it, and the form
+/// that older hosts have stored.
+#[test]
+fn an_address_is_the_same_however_it_is_encoded() {
+    let session = SessionKey::of(&uri("s1"));
+    let address = ContentAddress::of(&session, b"hello", "/w/ä b+(1)@'.rs");
+    let (key, hash) = (session.as_str(), address.hash());
+    let path = "/w/%C3%A4%20b%2B%281%29%40%27.rs";
+    assert_eq!(
+        address.uri().as_str(),
+        format!("agenthost-content:{path}?{key}.{hash}")
+    );
+    for printed in [
+        format!("agenthost-content:{path}?{key}.{hash}"),
+        format!("agenthost-content:{path}?{key}%2E{hash}"),
+        format!("agenthost-content:{path}?{key}.{hash}#L1"),
+        format!("agenthost-content:/w/ä%20b+(1)@'%2Ers?{key}.{hash}"),
+    ] {
+        let read = ContentAddress::read(&Uri::from(printed.clone()));
+        assert_eq!(read, Some(Ok(address.clone())), "{printed}");
+    }
+    let old = format!("agenthost-content:/{key}/{hash}/a%20b.rs");
+    let old = ContentAddress::read(&Uri::from(old)).unwrap().unwrap();
+    assert_eq!((old.session(), old.hash()), (&session, hash));
+    let name = old.uri();
+    assert_eq!(name, ContentAddress::of(&session, b"hello", "a b.rs").uri());
 }

@@ -70,3 +70,55 @@ fn a_chat_has_no_directory_that_its_session_has_not() {
         "#]],
     );
 }
+
+/// Finding 6: VS Code parses and prints the addresses of folders and files, and
+/// encodes other characters than other clients do.
+#[test]
+fn a_directory_is_the_same_however_it_is_encoded() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1 {"provider": "roaming", "workingDirectories": ["file:///w/a+b@(1)'", "file:///w/ü"]}
+        - c1 subscribe s1
+        c1 createChat s1 {"chat": "ahp-chat:/1", "workingDirectories": ["file:///w/%C3%BC"]}
+        c1 ! ahp-chat:/1 chat/workingDirectorySet {"directory": "file:///w/a%2Bb%40%281%29%27"}
+        c1 ! s1 session/workingDirectorySet {"directory": "file:///w/%C3%BC"}
+        c1 ! s1 session/workingDirectoryReplaced {"directory": "file:///w/a%2Bb%40%281%29%27", "replacement": "file:///w/c"}
+        c1 ! s1 session/workingDirectoryRemoved {"directory": "file:///w/%c3%bc"}
+        - c1 ! s1 session/workingDirectorySet {"directory": "file:///w/a+b@(1)'"}
+        c1 createResourceWatch {"uri": "file:///w/a%2Bb%40%281%29%27/x%20%23y", "recursive": false}
+        c1 resourceRequest {"uri": "file:///w/a%2Bb%40%281%29%27", "write": true}
+        c1 createResourceWatch {"uri": "file:///w/a%2Bb%40%281%29%27%2F%2e%2e/x"}
+        c1 createResourceWatch {"uri": "file:///w/a%2Bb%40%281%29%27x"}
+        "#,
+        expect![[r#"
+            c1 createChat s1 {"chat": "ahp-chat:/1", "workingDirectories": ["file:///w/%C3%BC"]}
+                c1: 3 s1 session/chatAdded {"summary":{"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-05T09:00:00.000Z","origin":{"kind":"user"},"movable":true,"workingDirectories":["file:///w/ü"]}}
+                c1: null
+            c1 ! ahp-chat:/1 chat/workingDirectorySet {"directory": "file:///w/a%2Bb%40%281%29%27"}
+                c1: 5 s1 session/chatUpdated {"changes":{"workingDirectories":["file:///w/ü","file:///w/a+b@(1)'"]},"chat":"ahp-chat:/1"}
+            c1 ! s1 session/workingDirectorySet {"directory": "file:///w/%C3%BC"}
+                c1: 6 s1 by a session/workingDirectorySet {"directory":"file:///w/ü"}
+                changes s1: mark start
+                agent s1: directories [file:///w/a+b@(1)', file:///w/ü]
+            c1 ! s1 session/workingDirectoryReplaced {"directory": "file:///w/a%2Bb%40%281%29%27", "replacement": "file:///w/c"}
+                c1: 7 s1 by a session/workingDirectoryReplaced {"replacement":"file:///w/c","directory":"file:///w/a+b@(1)'"}
+                c1: 10 s1 session/chatUpdated {"changes":{"workingDirectories":["file:///w/ü","file:///w/c"]},"chat":"ahp-chat:/1"}
+                changes s1: mark start
+                agent s1: directories [file:///w/c, file:///w/ü]
+            c1 ! s1 session/workingDirectoryRemoved {"directory": "file:///w/%c3%bc"}
+                c1: 11 s1 by a session/workingDirectoryRemoved {"directory":"file:///w/ü"}
+                c1: 13 s1 session/chatUpdated {"changes":{"workingDirectories":["file:///w/c"]},"chat":"ahp-chat:/1"}
+                changes s1: mark start
+                agent s1: directories [file:///w/c]
+            c1 createResourceWatch {"uri": "file:///w/a%2Bb%40%281%29%27/x%20%23y", "recursive": false}
+                watch file:///w/a%2Bb%40%281%29%27/x%20%23y as ahp-resource-watch:/watch-0000000000000000000000000000000d
+            c1 resourceRequest {"uri": "file:///w/a%2Bb%40%281%29%27", "write": true}
+                c1: {}
+            c1 createResourceWatch {"uri": "file:///w/a%2Bb%40%281%29%27%2F%2e%2e/x"}
+                c1: error -32009 `file:///w/a%2Bb%40%281%29%27%2F%2e%2e/x` is outside of the folders that may be used here; `agenthost allow` lets a person add more
+            c1 createResourceWatch {"uri": "file:///w/a%2Bb%40%281%29%27x"}
+                c1: error -32009 `file:///w/a%2Bb%40%281%29%27x` is outside of the folders that may be used here; `agenthost allow` lets a person add more
+        "#]],
+    );
+}

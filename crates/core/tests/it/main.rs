@@ -38,6 +38,7 @@ mod table;
 mod terminal_turns;
 mod terminals;
 mod tool_hooks;
+mod turn_edits;
 mod turns;
 mod unfinished_calls;
 mod using_tools;

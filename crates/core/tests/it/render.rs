@@ -246,6 +246,25 @@ fn render_changes(task: &ChangeTask) -> String {
                 wanted.operation, wanted.message
             )
         }
+        ChangeTask::Survey(survey) => {
+            let claimed: Vec<_> = survey
+                .claimed
+                .iter()
+                .filter_map(|edit| Some(edit.after.as_ref()?.uri.to_string()))
+                .collect();
+            let base = match survey.base == survey.turn {
+                true => String::new(),
+                false => format!(" since {}", survey.base.turn),
+            };
+            format!(
+                "survey {}{base} {:?} {}",
+                survey.turn.turn,
+                survey.scope,
+                claimed.join(" ")
+            )
+            .trim_end()
+            .to_owned()
+        }
         ChangeTask::MakeWorktree(wish) => format!("worktree {wish:?}"),
         ChangeTask::Forget => "forget".to_owned(),
     }
@@ -279,10 +298,14 @@ fn shorten_text(text: &str) -> String {
         text = text.replace(uri(name).as_str(), name);
     }
     // What a step made up is called after what it is.
-    let made = "command-0000000000000000";
-    while let Some(at) = text.find(made) {
-        let end = text[at..].find('"').unwrap_or(made.len());
-        text.replace_range(at..at + end, "a-command");
+    for (made, name) in [
+        ("command-0000000000000000", "a-command"),
+        ("changes-0000000000000000", "changes"),
+    ] {
+        while let Some(at) = text.find(made) {
+            let end = text[at..].find('"').unwrap_or(made.len());
+            text.replace_range(at..at + end, name);
+        }
     }
     text
 }

@@ -20,6 +20,7 @@
 //! terminal T wrote TEXT | title TEXT | in FOLDER | exited [CODE [TEXT]]
 //!            | detects | runs LINE | ran [CODE] | failed REASON
 //! marked [{git: {..}, session: [+, -, files]}] | compared [FILE+1-2 ..] | operated WORDS
+//! surveyed [FILE +NEW -GONE ..] [confirmed]   of the oldest survey
 //!                      what came of the oldest look at files; or: failed REASON
 //! worktree FOLDER      the worktree of a session was made; or: failed REASON
 //! look                 the pause until the next look is over
@@ -44,8 +45,9 @@
 //! the host was asked to run.
 
 use agenthost_core::{
-    Answer, CommandLine, ConnectionId, Departure, Effects, Failure, FileKind, FoundFile, Input,
-    RawAnswer, Received, ServerMessage, TerminalEnd, TerminalEvent, uris,
+    Answer, ChangeErrand, ChangeTask, CommandLine, ConnectionId, Departure, Effects, Failure,
+    FileKind, FoundFile, Input, RawAnswer, Received, ServerMessage, TerminalEnd, TerminalEvent,
+    uris,
 };
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message, RpcError};
@@ -212,6 +214,14 @@ impl Runner<'_> {
             "compared" => {
                 let errand = self.world.changes.pop_front().unwrap();
                 self.world.step(changes::compared(*errand, rest))
+            }
+            "surveyed" => {
+                let changes = &mut self.world.changes;
+                let is_survey =
+                    |errand: &ChangeErrand| matches!(errand.task, ChangeTask::Survey(_));
+                let index = changes.iter().position(|errand| is_survey(errand)).unwrap();
+                let errand = changes.remove(index).unwrap();
+                self.world.step(changes::surveyed(*errand, rest))
             }
             "operated" => {
                 let errand = self.world.changes.pop_front().unwrap();

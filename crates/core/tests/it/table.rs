@@ -436,6 +436,7 @@ const BUSY: &str = r#"
     agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "held", "toolName": "x", "displayName": "X"}
     agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "held", "invocationMessage": "x", "confirmed": "not-needed"}
     agent s1 chat/toolCallComplete {"turnId": "t", "toolCallId": "held", "requiresResultConfirmation": true, "result": {"success": true, "pastTenseMessage": "Did"}}
+    surveyed
     agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "own", "toolName": "x", "displayName": "X", "contributor": {"kind": "client", "clientId": "a"}}
     agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "own", "invocationMessage": "x", "confirmed": "not-needed"}
     agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "other", "toolName": "y", "displayName": "Y", "contributor": {"kind": "client", "clientId": "b"}}
@@ -448,6 +449,7 @@ const BUSY: &str = r#"
     agent s1 chat/toolCallStart {"turnId": "t", "toolCallId": "done", "toolName": "x", "displayName": "X"}
     agent s1 chat/toolCallReady {"turnId": "t", "toolCallId": "done", "invocationMessage": "x", "confirmed": "not-needed"}
     agent s1 chat/toolCallComplete {"turnId": "t", "toolCallId": "done", "result": {"success": true, "pastTenseMessage": "Did"}}
+    surveyed
     agent s1 chat/inputRequested {"request": {"id": "r", "questions": [{"kind": "text", "id": "q", "message": "?", "required": true}]}}
 "#;
 

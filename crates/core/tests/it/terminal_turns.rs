@@ -18,9 +18,11 @@ fn a_message_can_be_a_command() {
         c1 ! run terminal/resized {"cols": 90, "rows": 20}
         - wait 2500
         terminal run exited 0 ok
+        surveyed +made.txt
         terminal run wrote late
         c1 says t2 ! false
         terminal run exited 1
+        surveyed
         c1 says t3 !no/such
         terminal run failed the folder is not there
         "#,
@@ -46,33 +48,40 @@ fn a_message_can_be_a_command() {
                 c1: 13 run terminal/commandFinished {"durationMs":2500,"commandId":"a-command","exitCode":0}
                 c1: 14 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Ran make  test","content":[{"type":"text","text":"ok"},{"type":"terminal","resource":"ahp-terminal:/a-command","title":"make  test","isPty":true,"result":{"exitCode":0,"preview":"ok","truncated":false}}]},"turnId":"t1","toolCallId":"command"}
                 c1: 15 run terminal/exited {"exitCode":0}
-                c1: 16 s1.chat chat/turnComplete {"duration":2500,"turnId":"t1"}
+                changes s1: survey t1 All
+            surveyed +made.txt
+                c1: 16 s1.chat chat/toolCallStart {"displayName":"Changed files","turnId":"t1","toolCallId":"changes","_meta":{"kind":"edit"},"toolName":"changes"}
+                c1: 17 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"changes","invocationMessage":"Changed 1 file"}
+                c1: 18 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Changed 1 file","content":[{"type":"fileEdit","after":{"uri":"file:///w/made.txt","content":{"uri":"agenthost-content:/w/made.txt?after"}}}]},"turnId":"t1","toolCallId":"changes"}
+                c1: 19 s1.chat chat/turnComplete {"duration":2500,"turnId":"t1"}
                 changes s1: mark after t1, chat since before t1
             terminal run wrote late
                 nothing
             c1 says t2 ! false
-                c1: 18 s1.chat by a chat/turnStarted {"message":{"text":"! false","origin":{"kind":"user"}},"turnId":"t2","startedAt":"2026-01-05T09:00:00Z"}
+                c1: 21 s1.chat by a chat/turnStarted {"message":{"text":"! false","origin":{"kind":"user"}},"turnId":"t2","startedAt":"2026-01-05T09:00:00Z"}
                 changes s1: mark before t2
-                c1: 20 s1.chat chat/toolCallStart {"displayName":"Terminal","turnId":"t2","toolCallId":"command","_meta":{"toolKind":"terminal","language":"shellscript"},"toolName":"terminal"}
-                c1: 21 s1.chat chat/toolCallReady {"confirmed":"user-action","turnId":"t2","toolCallId":"command","invocationMessage":{"markdown":"Run `false`"},"toolInput":"false"}
-                c1: 22 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"false","isPty":true}],"turnId":"t2","toolCallId":"command"}
+                c1: 23 s1.chat chat/toolCallStart {"displayName":"Terminal","turnId":"t2","toolCallId":"command","_meta":{"toolKind":"terminal","language":"shellscript"},"toolName":"terminal"}
+                c1: 24 s1.chat chat/toolCallReady {"confirmed":"user-action","turnId":"t2","toolCallId":"command","invocationMessage":{"markdown":"Run `false`"},"toolInput":"false"}
+                c1: 25 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"false","isPty":true}],"turnId":"t2","toolCallId":"command"}
                 terminal run: open "false" in file:///w, 120 by 30
             terminal run exited 1
                 terminal run: close
-                c1: 25 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"Ran false","content":[{"type":"text","text":""},{"type":"terminal","resource":"ahp-terminal:/a-command","title":"false","isPty":true,"result":{"exitCode":1,"preview":"","truncated":false}}],"error":{"message":"it ended with exit code 1"}},"turnId":"t2","toolCallId":"command"}
-                c1: 27 s1.chat chat/turnComplete {"duration":2500,"turnId":"t2"}
+                c1: 28 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"Ran false","content":[{"type":"text","text":""},{"type":"terminal","resource":"ahp-terminal:/a-command","title":"false","isPty":true,"result":{"exitCode":1,"preview":"","truncated":false}}],"error":{"message":"it ended with exit code 1"}},"turnId":"t2","toolCallId":"command"}
+                changes s1: survey t2 All
+            surveyed
+                c1: 30 s1.chat chat/turnComplete {"duration":2500,"turnId":"t2"}
                 changes s1: mark after t2, chat since before t1
             c1 says t3 !no/such
-                c1: 29 s1.chat by a chat/turnStarted {"message":{"text":"!no/such","origin":{"kind":"user"}},"turnId":"t3","startedAt":"2026-01-05T09:00:00Z"}
+                c1: 32 s1.chat by a chat/turnStarted {"message":{"text":"!no/such","origin":{"kind":"user"}},"turnId":"t3","startedAt":"2026-01-05T09:00:00Z"}
                 changes s1: mark before t3
-                c1: 31 s1.chat chat/toolCallStart {"displayName":"Terminal","turnId":"t3","toolCallId":"command","_meta":{"toolKind":"terminal","language":"shellscript"},"toolName":"terminal"}
-                c1: 32 s1.chat chat/toolCallReady {"confirmed":"user-action","turnId":"t3","toolCallId":"command","invocationMessage":{"markdown":"Run `no/such`"},"toolInput":"no/such"}
-                c1: 33 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"no/such","isPty":true}],"turnId":"t3","toolCallId":"command"}
+                c1: 34 s1.chat chat/toolCallStart {"displayName":"Terminal","turnId":"t3","toolCallId":"command","_meta":{"toolKind":"terminal","language":"shellscript"},"toolName":"terminal"}
+                c1: 35 s1.chat chat/toolCallReady {"confirmed":"user-action","turnId":"t3","toolCallId":"command","invocationMessage":{"markdown":"Run `no/such`"},"toolInput":"no/such"}
+                c1: 36 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"no/such","isPty":true}],"turnId":"t3","toolCallId":"command"}
                 terminal run: open "no/such" in file:///w, 120 by 30
             terminal run failed the folder is not there
                 terminal run: close
-                c1: 35 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"Could not run no/such","error":{"message":"the folder is not there"}},"turnId":"t3","toolCallId":"command"}
-                c1: 37 s1.chat chat/turnComplete {"duration":2500,"turnId":"t3"}
+                c1: 38 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"Could not run no/such","error":{"message":"the folder is not there"}},"turnId":"t3","toolCallId":"command"}
+                c1: 40 s1.chat chat/turnComplete {"duration":2500,"turnId":"t3"}
                 changes s1: mark after t3, chat since before t1
         "#]],
     );

@@ -92,6 +92,7 @@ fn a_hook_refuses_a_call_that_an_agent_asks_about() {
                 c1: 7 s1.chat chat/toolCallReady {"options":[{"id":"y","label":"Yes","kind":"approve"}],"turnId":"t1","toolCallId":"k1","invocationMessage":"rm x","toolInput":"{\"command\": \"rm x\"}"}
                 c1: 8 s1.chat chat/toolCallConfirmed {"reasonMessage":"not here","turnId":"t1","toolCallId":"k1","approved":false,"reason":"denied"}
                 agent s1: decide k1 Denied { option: None, reason: Denied, suggestion: None }
+                changes s1: survey t1 All
         "#]],
     );
 }
@@ -324,6 +325,7 @@ fn hooks_hear_of_calls_that_are_over() {
             agent s1 chat/toolCallComplete {"turnId": "t1", "toolCallId": "k1", "result": {"success": true, "pastTenseMessage": "Ran"}}
                 c1: 9 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Ran"},"turnId":"t1","toolCallId":"k1"}
                 customizations: After ["Bash"] with "ls": {"success":true,"pastTenseMessage":"Ran"}
+                changes s1: survey t1 All
             agent s1 chat/toolCallComplete {"turnId": "t1", "toolCallId": "k1", "result": {"success": true, "pastTenseMessage": "Ran"}}
                 nothing
             tools s1 abandoned 1
@@ -366,6 +368,7 @@ fn nothing_waits_without_hooks() {
                 c1: 10 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Ran"},"turnId":"t1","toolCallId":"k1"}
                 c1: 11 s1 session/chatUpdated {"changes":{"status":8},"chat":"s1.chat"}
                 c1: 12 s1 session/inputNeededRemoved {"id":"confirm:k1@s1.chat"}
+                changes s1: survey t1 All
         "#]],
     );
 }
@@ -381,6 +384,7 @@ fn hooks_get_the_arguments_of_a_command() {
         - agent s1 {START}
         - agent s1 {ready}, "confirmed": "not-needed"}}
         agent s1 {DONE}
+        - surveyed
         - agent s1 {}
         agent s1 {}}}
         "#,
@@ -394,6 +398,7 @@ fn hooks_get_the_arguments_of_a_command() {
             agent s1 chat/toolCallComplete {"turnId": "t1", "toolCallId": "k1", "result": {"success": true, "pastTenseMessage": "Ran"}}
                 c1: 8 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Ran"},"turnId":"t1","toolCallId":"k1"}
                 customizations: After ["Bash"] with {"command":"rm x","timeout":5}: {"success":true,"pastTenseMessage":"Ran"}
+                changes s1: survey t1 All
             agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "k2", "invocationMessage": "rm x", "toolInput": "rm x", "_meta": {"toolKind": "terminal", "rawInput": {"command": "rm x", "timeout": 5}}}
                 customizations: check 1 ["Bash"] with {"command":"rm x","timeout":5}
         "#]],

@@ -1,7 +1,6 @@
 //! Answers to clients of older versions.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use agenthost_core::Answer;
 use agenthost_protocol::channel::Snapshot;
@@ -12,7 +11,7 @@ use agenthost_protocol::wire::{Json, Object};
 use agenthost_versions::{Chain, Envelope, Lost, Moment, Scene, Viewer};
 use serde::Serialize;
 
-use super::names::SessionAliases;
+use super::names::Naming;
 
 /// An answer with all that it takes to say it in an older version. It is put
 /// into words by the connection that it goes to, like any other: a snapshot
@@ -28,8 +27,8 @@ pub(crate) struct OlderAnswer {
     pub(super) scene: Scene,
     /// What a replay has.
     pub(super) replayed: Vec<Envelope>,
-    /// Second names that the client is told.
-    pub(super) names: Option<Arc<SessionAliases>>,
+    /// How the client is told names.
+    pub(super) names: Option<Naming>,
 }
 
 impl OlderAnswer {

@@ -29,6 +29,7 @@ pub(super) fn peer(host: &Host, method: &str, params: &Object) -> Option<Peer> {
         }
         _ => return None,
     };
+    let quirks = quirks.connected_as(params.get("_meta"));
     let translated = release < Release::CURRENT || quirks.provider_schemes;
     translated.then(|| Peer::new(release, version, client, quirks))
 }

@@ -11,6 +11,7 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Document, Json, Limits, Object};
 use agenthost_versions::{Call, Dispatch, Refused, turns};
 
+use super::host_files;
 use super::names::{self, SessionAliases};
 use super::world::Live;
 use super::{OPEN, Older, Open, Peer, Sent, greeting};
@@ -212,9 +213,16 @@ fn take_params(message: &mut Object) -> Object {
 impl Peer {
     /// The name that the host has for what the client calls so.
     fn meant(&self, host: &Host, aliases: &Arc<SessionAliases>, name: &str) -> Option<String> {
-        let aliased = self.names(aliases).and_then(|names| names.meant(name));
-        if aliased.is_some() || !self.quirks.reprinted_uris {
-            return aliased;
+        let file = self.quirks.remote_files.then(|| host_files::meant(name));
+        if let Some(Some(file)) = file {
+            return Some(file);
+        }
+        let aliased = self.quirks.provider_schemes.then(|| aliases.meant(name));
+        if let Some(Some(aliased)) = aliased {
+            return Some(aliased);
+        }
+        if !self.quirks.reprinted_uris {
+            return None;
         }
         host.channel_like(name).map(ToString::to_string)
     }

@@ -7,6 +7,7 @@
 //! else knows them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use agenthost_core::Host;
 use agenthost_core::uris::{default_chat, is_within};
@@ -16,12 +17,15 @@ use agenthost_protocol::wire::{Json, Object};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use super::host_files;
+
 /// Fields of messages that hold URIs, or lists of them.
 const FIELDS: &[&str] = &[
     "channel",
     "chat",
     "chats",
     "defaultChat",
+    "destination",
     "initialSubscriptions",
     "missing",
     "parent",
@@ -151,6 +155,29 @@ impl SessionAliases {
         }
         let encoded = URL_SAFE_NO_PAD.encode(session.as_str());
         Uri::from(format!("{provider}:/{ENCODED}{encoded}"))
+    }
+}
+
+/// How a client is told names of the host.
+#[derive(Debug, Clone)]
+pub(crate) struct Naming {
+    pub(super) aliases: Arc<SessionAliases>,
+    /// Whether it is told other addresses of files.
+    pub(super) host_files: bool,
+}
+
+impl Naming {
+    /// Whether a channel is called otherwise.
+    pub(super) fn renames(&self, channel: &Uri) -> bool {
+        self.aliases.has(channel)
+    }
+
+    /// Replaces names in what goes to the client.
+    pub(super) fn show(&self, message: &mut Json) {
+        self.aliases.show(message);
+        if self.host_files {
+            host_files::show(message);
+        }
     }
 }
 
@@ -319,18 +346,14 @@ mod tests {
                     collect(field, shape, known, found);
                 }
             }
-            Shape::Object { name, fields } => {
-                if name.is_empty() || known.insert(name) {
-                    for field in fields {
-                        collect(field.name, field.shape, known, found);
-                    }
+            Shape::Object { name, fields } if name.is_empty() || known.insert(name) => {
+                for field in fields {
+                    collect(field.name, field.shape, known, found);
                 }
             }
-            Shape::Union { name, variants, .. } => {
-                if known.insert(name) {
-                    for (_, shape) in variants {
-                        collect(field, shape, known, found);
-                    }
+            Shape::Union { name, variants, .. } if known.insert(name) => {
+                for (_, shape) in variants {
+                    collect(field, shape, known, found);
                 }
             }
             _ => {}

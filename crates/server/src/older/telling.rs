@@ -1,7 +1,6 @@
 //! What the host says, for clients of older versions.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use agenthost_core::{Answer, ConnectionId, Effect, Host, Input, Received};
 use agenthost_protocol::action::{ActionEnvelope, Rejection};
@@ -19,7 +18,7 @@ use axum::extract::ws::Utf8Bytes;
 use serde::Serialize;
 
 use super::hearing::UNASKED;
-use super::names::SessionAliases;
+use super::names::Naming;
 use super::words::{Line, Told, Words};
 use super::world::{Live, scene};
 use super::{OPEN, Older, OlderAnswer, Peer};
@@ -108,7 +107,7 @@ impl Older {
             follows: peer.follows.clone(),
             scene: scene(open.scene),
             replayed,
-            names: peer.names(&self.aliases).cloned(),
+            names: peer.naming(&self.aliases),
         };
         Some((answer, inputs))
     }
@@ -123,7 +122,8 @@ impl Older {
         let Some(peer) = self.peers.get_mut(&connection) else {
             return Ok(Words::default());
         };
-        let names = peer.names(&self.aliases);
+        let names = peer.naming(&self.aliases);
+        let names = names.as_ref();
         let lines = peer.lines(happened, names, told)?;
         let mut words = Words::from(peer.wanted(lines));
         if let Some(origin) = &happened.envelope.origin
@@ -157,7 +157,8 @@ impl Older {
         let Some(peer) = self.peers.get_mut(&connection) else {
             return Ok(Words::default());
         };
-        let names = peer.names(&self.aliases);
+        let names = peer.naming(&self.aliases);
+        let names = names.as_ref();
         let number = serde_json::to_value(rejection.origin.client_seq).map_err(Lost::from)?;
         let envelopes = match peer.recall(&number) {
             Some(sent) => vec![Envelope {
@@ -202,9 +203,9 @@ impl Older {
                     params: object(notification)?,
                 };
                 let calls = peer.chain.notification(&peer.at(&world), call);
-                let names = peer.names(&self.aliases);
+                let names = peer.naming(&self.aliases);
                 let lines = calls.into_iter().map(|call| {
-                    let params = renamed(call.params, names);
+                    let params = renamed(call.params, names.as_ref());
                     Ok(Line {
                         channel: None,
                         text: encode::notification(&call.method, &params)?.into(),
@@ -239,7 +240,7 @@ impl Older {
             peer.asked.pop_first();
         }
         peer.asked.insert(id.clone(), method);
-        let params = renamed(call.params, peer.names(&self.aliases));
+        let params = renamed(call.params, peer.naming(&self.aliases).as_ref());
         let text = encode::request(id, &call.method, &params)?;
         Ok(Words::from_iter([text.into()]))
     }
@@ -271,14 +272,14 @@ impl Peer {
     fn lines(
         &self,
         happened: &Happened<'_>,
-        names: Option<&Arc<SessionAliases>>,
+        names: Option<&Naming>,
         told: &mut Told,
     ) -> Result<Rc<Vec<Line>>, TellError> {
         let channel = &happened.envelope.channel;
         if let Some(lines) = told.to(self, channel) {
             return Ok(lines);
         }
-        let renamed = names.is_some_and(|names| names.has(channel));
+        let renamed = names.is_some_and(|names| names.renames(channel));
         let passes = !renamed && self.chain.passes(&happened.envelope.action);
         let current = happened.current.filter(|_| passes);
         let lines = if let Some(current) = current {
@@ -334,10 +335,7 @@ fn object(value: &impl Serialize) -> Result<Object, TellError> {
     }
 }
 
-fn action_text(
-    envelope: Envelope,
-    names: Option<&Arc<SessionAliases>>,
-) -> Result<Utf8Bytes, TellError> {
+fn action_text(envelope: Envelope, names: Option<&Naming>) -> Result<Utf8Bytes, TellError> {
     let mut envelope = envelope.into_json();
     names
         .into_iter()
@@ -346,7 +344,7 @@ fn action_text(
 }
 
 /// Parameters with the names that a client is shown.
-fn renamed(params: Object, names: Option<&Arc<SessionAliases>>) -> Json {
+fn renamed(params: Object, names: Option<&Naming>) -> Json {
     let mut params = Json::Object(params);
     names.into_iter().for_each(|names| names.show(&mut params));
     params

@@ -37,6 +37,8 @@ struct Audience {
     release: Release,
     /// Whether they are told second names of sessions.
     aliased: bool,
+    /// Whether they are told other addresses of files.
+    host_files: bool,
     /// What they see the channel as.
     chat: Option<Uri>,
     session: Option<Uri>,
@@ -47,6 +49,7 @@ impl Audience {
         Audience {
             release: peer.release(),
             aliased: peer.quirks.provider_schemes,
+            host_files: peer.quirks.remote_files,
             chat: peer.viewer.chat_of(channel).cloned(),
             session: peer.viewer.session_of(channel).cloned(),
         }
@@ -55,6 +58,7 @@ impl Audience {
     fn has(&self, peer: &Peer, channel: &Uri) -> bool {
         self.release == peer.release()
             && self.aliased == peer.quirks.provider_schemes
+            && self.host_files == peer.quirks.remote_files
             && self.chat.as_ref() == peer.viewer.chat_of(channel)
             && self.session.as_ref() == peer.viewer.session_of(channel)
     }

@@ -9,6 +9,7 @@
 mod acp;
 mod agent_flood;
 mod changes;
+mod checkpoints;
 mod choices;
 mod cursors;
 mod customizing;

@@ -77,7 +77,11 @@ impl step::Step for Step {
     }
 
     fn action(&self, _at: &Moment<'_>, envelope: Envelope) -> Vec<Envelope> {
-        if NEW.contains(&envelope.kind()) {
+        let changes = envelope.action.get("changes").and_then(Json::as_object);
+        // A change of nothing but what 0.9 doesn't show is not told.
+        let nothing =
+            envelope.kind() == "session/chatUpdated" && changes.is_some_and(Object::is_empty);
+        if nothing || NEW.contains(&envelope.kind()) {
             return Vec::new();
         }
         vec![envelope]

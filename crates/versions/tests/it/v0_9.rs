@@ -11,6 +11,11 @@ fn what_is_new_in_1_0_is_not_said() {
     let client = Client::of(Release::V0_9);
     let moved = json!({ "type": "chat/movableChanged", "movable": true });
     assert_eq!(client.hears("ahp-chat:/c", &moved), []);
+    // VS Code, finding 16: a change that has nothing in it for 0.9.
+    let changes = json!({ "changes": { "additions": 1, "deletions": 0, "files": 1 } });
+    let updated =
+        json!({ "type": "session/chatUpdated", "chat": "ahp-chat:/c", "changes": changes });
+    assert_eq!(client.hears("ahp-session:/s", &updated), []);
     let recomputing = json!({ "type": "changeset/statusChanged", "status": "recomputing" });
     let heard = client.hears("ahp-session:/s/changeset/x", &recomputing);
     assert_eq!(heard[0].1["status"], "computing");

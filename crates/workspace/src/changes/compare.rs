@@ -34,6 +34,11 @@ pub(super) struct Side {
 }
 
 impl Side {
+    /// Whether it is a file with content of its own, and not a link.
+    pub(super) fn is_plain_file(&self) -> bool {
+        matches!(&*self.mode, "100644" | "100755")
+    }
+
     /// Whether it is a repository of its own.
     pub(super) fn is_submodule(&self) -> bool {
         self.mode == "160000"
@@ -59,17 +64,30 @@ pub(super) fn trees(
     from: &str,
     to: &str,
 ) -> Result<Vec<Difference>, ChangesError> {
+    let renames = &["--find-renames", "-l1000"];
+    differences(repository, renames, from, to)
+}
+
+/// The same, with a renamed file as one that is gone and one that is new.
+pub(super) fn without_renames(
+    repository: &Repository,
+    from: &str,
+    to: &str,
+) -> Result<Vec<Difference>, ChangesError> {
+    differences(repository, &["--no-renames"], from, to)
+}
+
+fn differences(
+    repository: &Repository,
+    renames: &[&str],
+    from: &str,
+    to: &str,
+) -> Result<Vec<Difference>, ChangesError> {
     if from == to {
         return Ok(Vec::new());
     }
-    let how = [
-        "-z",
-        "--raw",
-        "--numstat",
-        "--find-renames",
-        "-l1000",
-        "--ignore-submodules=none",
-    ];
+    let plain = ["-z", "--raw", "--numstat", "--ignore-submodules=none"];
+    let how = [plain.as_slice(), renames].concat();
     let output = diff_tree(repository, &how, from, to)?;
     let differences = parse(&output, &repository.key).ok_or_else(|| {
         let words = "it answered in a way that is not understood".to_owned();

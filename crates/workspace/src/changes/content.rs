@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agenthost_core::{Answer, Failure, FileRequest, SessionKey, uris};
+use agenthost_core::{Answer, Failure, FileRequest, SessionKey};
 use agenthost_protocol::changeset::ChangesetFile;
 use agenthost_protocol::common::{ContentRef, FileEdit, FileEditDiffStats, FileEditSide};
 use agenthost_protocol::ids::ChangesetFileId;
@@ -11,16 +11,12 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
 use super::compare::{Difference, Side};
+use super::object_address::{ObjectAddress, ObjectKind};
 use super::repository::Repository;
 use super::{Changes, ChangesError, LOOKING};
-use crate::address::{escape, uri_of_raw};
+use crate::address::uri_of_raw;
 use crate::files::{FileError, LARGEST, encode};
 use crate::git::{Git, GitError};
-
-/// How addresses of what was in files begin.
-pub(super) fn beginning() -> String {
-    format!("{}:/", uris::GIT)
-}
 
 /// Differences as clients see them.
 pub(super) fn describe(
@@ -36,7 +32,7 @@ pub(super) fn describe(
             let side = |side: &Option<Side>| {
                 side.as_ref().map(|side| FileEditSide {
                     uri: uri_of_raw(&repository.path(&side.name)),
-                    content: reference(key, side, &sizes, difference.lines.is_some()),
+                    content: reference(key, repository, side, &sizes, difference.lines.is_some()),
                 })
             };
             let (before, after) = (side(&difference.before), side(&difference.after));
@@ -102,20 +98,23 @@ fn modes(difference: &Difference) -> Option<Box<agenthost_protocol::wire::Object
 
 fn reference(
     key: &SessionKey,
+    repository: &Repository,
     side: &Side,
     sizes: &BTreeMap<String, u64>,
     has_lines: bool,
 ) -> ContentRef {
-    let kind = if side.is_submodule() { "link-" } else { "" };
-    let name = escape(&side.name);
+    let address = ObjectAddress {
+        session: key.clone(),
+        object: side.object.clone(),
+        kind: match side.is_submodule() {
+            true => ObjectKind::Commit,
+            false => ObjectKind::Blob,
+        },
+    };
+    let path = repository.path(&side.name);
     let binary = !has_lines;
     ContentRef {
-        uri: Uri::from(format!(
-            "{}{}/{kind}{}/{name}",
-            beginning(),
-            key.as_str(),
-            side.object
-        )),
+        uri: address.uri(path.as_os_str().as_encoded_bytes()),
         size_hint: sizes.get(&side.object).copied(),
         content_type: binary.then(|| "application/octet-stream".to_owned()),
         nonce: Some(side.object.clone()),
@@ -123,7 +122,7 @@ fn reference(
 }
 
 /// How large the contents are.
-fn sizes<'a>(
+pub(super) fn sizes<'a>(
     repository: &Repository,
     differences: impl Iterator<Item = &'a Difference>,
 ) -> Result<BTreeMap<String, u64>, ChangesError> {
@@ -142,11 +141,53 @@ fn sizes<'a>(
     Ok(sizes.collect())
 }
 
+/// Reads contents, by the names of their objects.
+pub(super) fn blobs<'a>(
+    repository: &Repository,
+    objects: impl Iterator<Item = &'a str>,
+) -> Result<BTreeMap<String, Vec<u8>>, ChangesError> {
+    let objects: BTreeSet<_> = objects.collect();
+    if objects.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let list: String = objects.iter().map(|object| format!("{object}\n")).collect();
+    let answer = repository
+        .shadow
+        .run(["cat-file", "--batch"], list.as_bytes())?;
+    parse_batch(&answer.succeeded()?).ok_or_else(|| {
+        let words = "it answered in a way that is not understood".to_owned();
+        ChangesError::Git(words)
+    })
+}
+
+/// Reads the output of `git cat-file --batch`: for each object a line with its
+/// name, kind and size, its content, and the end of a line.
+pub(super) fn parse_batch(mut output: &[u8]) -> Option<BTreeMap<String, Vec<u8>>> {
+    let mut blobs = BTreeMap::new();
+    while !output.is_empty() {
+        let end = output.iter().position(|byte| *byte == b'\n')?;
+        let (line, rest) = output.split_at_checked(end)?;
+        let line = std::str::from_utf8(line).ok()?;
+        let rest = rest.get(1..)?;
+        let mut words = line.split(' ');
+        let object = words.next()?;
+        if words.next() == Some("missing") {
+            output = rest;
+            continue;
+        }
+        let size = words.next()?.parse().ok()?;
+        let (content, rest) = rest.split_at_checked(size)?;
+        blobs.insert(object.to_owned(), content.to_vec());
+        output = rest.strip_prefix(b"\n")?;
+    }
+    Some(blobs)
+}
+
 impl Changes {
     /// Answers a request about something that was in a file; none if it is
     /// about something else. It can be read, and nothing else.
     pub fn answer(&self, request: &FileRequest) -> Option<Result<Answer, Failure>> {
-        let ours = |uri: &Uri| uri.as_str().starts_with(&beginning());
+        let ours = |uri: &Uri| ObjectAddress::is_one(uri);
         let answer = match request {
             FileRequest::Read(params) if ours(&params.uri) => {
                 let read = self.read(&params.uri);
@@ -168,8 +209,8 @@ impl Changes {
     /// If it is not known, or too large.
     pub fn read(&self, uri: &Uri) -> Result<Vec<u8>, FileError> {
         let unknown = || FileError::NotFound(uri.clone());
-        let address = Address::read(uri).ok_or_else(unknown)?;
-        if address.is_link {
+        let address = ObjectAddress::read(uri).ok_or_else(unknown)?;
+        if address.kind == ObjectKind::Commit {
             return Ok(format!("Subproject commit {}\n", address.object).into_bytes());
         }
         let format = if address.object.len() == 40 {
@@ -177,7 +218,7 @@ impl Changes {
         } else {
             "sha256"
         };
-        let kept = self.directory.join(address.key);
+        let kept = self.directory.join(address.session.as_str());
         let ours = kept.join(format!("git-{format}"));
         if !ours.is_dir() {
             return Err(unknown());
@@ -188,7 +229,7 @@ impl Changes {
             problem: error.to_string(),
         };
         let size = git
-            .maybe(["cat-file", "-s", address.object])
+            .maybe(["cat-file", "-s", &address.object])
             .map_err(failed)?;
         let size: u64 = size
             .and_then(|size| size.parse().ok())
@@ -197,7 +238,7 @@ impl Changes {
             let uri = uri.clone();
             return Err(FileError::TooLarge { uri, size });
         }
-        git.ask(["cat-file", "blob", address.object])
+        git.ask(["cat-file", "blob", &address.object])
             .map_err(failed)
     }
 }
@@ -212,30 +253,5 @@ fn resolve(uri: &Uri, bytes: &[u8]) -> ResourceResolveResult {
         ctime: None,
         content_type: None,
         etag: None,
-    }
-}
-
-/// The parts of an address, checked.
-struct Address<'a> {
-    key: &'a str,
-    object: &'a str,
-    is_link: bool,
-}
-
-impl<'a> Address<'a> {
-    fn read(uri: &'a Uri) -> Option<Self> {
-        let mut parts = uri.as_str().strip_prefix(&beginning())?.splitn(3, '/');
-        let (key, object) = (parts.next()?, parts.next()?);
-        let (object, is_link) = match object.strip_prefix("link-") {
-            Some(object) => (object, true),
-            None => (object, false),
-        };
-        let is_hex = |text: &str| text.bytes().all(|byte| b"0123456789abcdef".contains(&byte));
-        let whole = key.len() == 32 && (object.len() == 40 || object.len() == 64);
-        (whole && is_hex(key) && is_hex(object)).then_some(Address {
-            key,
-            object,
-            is_link,
-        })
     }
 }

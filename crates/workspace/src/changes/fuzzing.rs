@@ -1,8 +1,8 @@
 //! The fuzz target of changes: what git writes.
 
-use super::{compare, names, tree};
+use super::{attributes, compare, content, names, tree};
 
-/// Parses lists of names, of conflicts and of differences. Names survive a
+/// Parses lists of names, of conflicts and of differences, and contents. Names survive a
 /// round trip; a difference has at least one side, and both are named.
 pub fn git_output(data: &[u8]) {
     let listed: Vec<_> = names::split(data).collect();
@@ -11,6 +11,14 @@ pub fn git_output(data: &[u8]) {
     for name in tree::unmerged(data) {
         let end = [b"\t", name.as_slice()].concat();
         assert!(listed.iter().any(|entry| entry.ends_with(&end)));
+    }
+    if let Some(blobs) = content::parse_batch(data) {
+        let bytes: usize = blobs.values().map(Vec::len).sum();
+        assert!(bytes <= data.len());
+    }
+    if let Some(converted) = attributes::parse(data) {
+        let named = |name: &Vec<u8>| listed.iter().any(|entry| entry == name);
+        assert!(converted.iter().all(named));
     }
     let Some(differences) = compare::parse(data, "key") else {
         return;

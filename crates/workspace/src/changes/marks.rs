@@ -13,6 +13,9 @@ use crate::git::Git;
 /// So many bytes of loose objects are a lot.
 const MUCH: u64 = 128 * 1024 * 1024;
 
+/// How the names of files begin that have the last survey of a turn.
+const SURVEYED: &str = "surveyed";
+
 /// The trees of all folders at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
@@ -30,10 +33,23 @@ impl Marks {
 
     /// Writes them, whole or not at all.
     pub(super) fn write(&self, directory: &Path, mark: &Mark) -> Result<(), ChangesError> {
+        self.write_as(directory, &name(mark))
+    }
+
+    /// Writes the trees of the last survey of a turn.
+    pub(super) fn write_surveyed(
+        &self,
+        directory: &Path,
+        turn: &TurnOf,
+    ) -> Result<(), ChangesError> {
+        self.write_as(directory, &name_of_turn(SURVEYED, turn))
+    }
+
+    fn write_as(&self, directory: &Path, name: &str) -> Result<(), ChangesError> {
         std::fs::create_dir_all(directory)?;
         let lines = self.trees.iter();
         let text: String = lines.map(|(key, tree)| format!("{key} {tree}\n")).collect();
-        let path = directory.join(name(mark));
+        let path = directory.join(name);
         let unfinished = path.with_extension("new");
         std::fs::write(&unfinished, text)?;
         std::fs::rename(unfinished, path)?;
@@ -52,7 +68,19 @@ impl Marks {
 
     /// Reads them; none if the moment was not marked.
     pub(super) fn read(directory: &Path, mark: &Mark) -> Result<Option<Self>, ChangesError> {
-        let text = match std::fs::read_to_string(directory.join(name(mark))) {
+        Self::read_from(&directory.join(name(mark)))
+    }
+
+    /// Reads the trees of the last survey of a turn; none if there was none.
+    pub(super) fn read_surveyed(
+        directory: &Path,
+        turn: &TurnOf,
+    ) -> Result<Option<Self>, ChangesError> {
+        Self::read_from(&directory.join(name_of_turn(SURVEYED, turn)))
+    }
+
+    fn read_from(path: &Path) -> Result<Option<Self>, ChangesError> {
+        let text = match std::fs::read_to_string(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             text => text?,
         };
@@ -100,15 +128,18 @@ fn size(objects: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// A name of a file. What clients choose does not become part of it.
+/// A name of a file.
 fn name(mark: &Mark) -> String {
-    let of = |when: &str, of: &TurnOf| {
-        let turn = format!("{}\n{}", of.chat, of.turn);
-        format!("{when}-{}", short_hash(turn.as_bytes()))
-    };
     match mark {
         Mark::Start => "start".to_owned(),
-        Mark::Before(turn) => of("before", turn),
-        Mark::After(turn) => of("after", turn),
+        Mark::Before(turn) => name_of_turn("before", turn),
+        Mark::After(turn) => name_of_turn("after", turn),
     }
+}
+
+/// A name of a file about a turn. What clients choose does not become part of
+/// it.
+fn name_of_turn(when: &str, of: &TurnOf) -> String {
+    let turn = format!("{}\n{}", of.chat, of.turn);
+    format!("{when}-{}", short_hash(turn.as_bytes()))
 }

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use agenthost_core::{ChangeOperation, GitStanding, Moment, Operated, Operation};
 use agenthost_protocol::changeset::ChangesetOperationFollowUp;
 use agenthost_protocol::common::ContentRef;
-use agenthost_protocol::uri::Uri;
 
 use super::compare::Difference;
+use super::object_address::{ObjectAddress, ObjectKind};
 use super::put_back::{Plan, put_back};
 use super::repository::Repository;
 use super::tree::Taken;
@@ -251,12 +251,13 @@ fn show_patch(
     let object = String::from_utf8_lossy(&written.succeeded()?)
         .trim()
         .to_owned();
-    let beginning = super::content::beginning();
+    let address = ObjectAddress {
+        session: kept.key.clone(),
+        object: object.clone(),
+        kind: ObjectKind::Blob,
+    };
     let content = ContentRef {
-        uri: Uri::from(format!(
-            "{beginning}{}/{object}/changes.patch",
-            kept.key.as_str()
-        )),
+        uri: address.uri(b"/changes.patch"),
         size_hint: Some(text.len() as u64),
         content_type: Some("text/x-diff".to_owned()),
         nonce: Some(object),

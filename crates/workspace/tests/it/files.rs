@@ -440,3 +440,46 @@ fn a_file_is_not_lost_by_copying_it_onto_itself() {
         );
     }
 }
+
+/// Finding 6: a file is the same however its address is encoded. VS Code encodes
+/// all but letters, digits and `-_.~/`.
+#[test]
+fn names_are_encoded_in_many_ways() {
+    let disk = Disk::new();
+    let name = "ü + (1) @'#?&=%.txt";
+    let folder = uri_of(disk.inside.path()).unwrap();
+    let full = "%C3%BC%20%2B%20%281%29%20%40%27%23%3F%26%3D%25.txt";
+    let sparse = "ü%20+%20(1)%20@'%23%3F&=%25%2Etxt";
+    assert_eq!(disk.uri(name).as_str(), format!("{folder}/{full}"));
+    for spelled in [full, sparse] {
+        let uri = Uri::from(format!("{folder}/{spelled}"));
+        disk.write(&uri, json!({})).unwrap();
+        assert_eq!(fs::read_to_string(disk.path(name)).unwrap(), "new");
+        assert_eq!(disk.read(&uri).unwrap(), "new");
+        let resolve: ResourceResolveParams = params(json!({"uri": uri}));
+        let found = disk.files.resolve(&disk.roots, &resolve).unwrap();
+        assert_eq!(found.uri, disk.uri(name));
+        let copy = Uri::from(format!("{folder}/copy%20of%20{spelled}"));
+        let moves: ResourceMoveParams =
+            params(json!({"source": uri, "destination": copy, "failIfExists": false}));
+        disk.files.r#move(&disk.roots, &moves).unwrap();
+        assert!(disk.path(&format!("copy of {name}")).exists());
+        let delete: ResourceDeleteParams = params(json!({"uri": copy, "recursive": false}));
+        disk.files.delete(&disk.roots, &delete).unwrap();
+        assert!(!disk.path(&format!("copy of {name}")).exists());
+    }
+    // The folder itself may be spelled in another way where it was granted.
+    fs::create_dir(disk.path("a+b")).unwrap();
+    fs::write(disk.path("a+b/x"), "there").unwrap();
+    for granted in ["a+b", "a%2Bb"] {
+        let roots = vec![Root {
+            uri: Uri::from(format!("{folder}/{granted}")),
+            access: Access::Read,
+        }];
+        for asked in ["a+b/x", "a%2Bb/x", "a%2bb%2Fx"] {
+            let uri = format!("{folder}/{asked}");
+            let read: ResourceReadParams = params(json!({"uri": uri}));
+            assert_eq!(disk.files.read(&roots, &read).unwrap().data, "there");
+        }
+    }
+}

@@ -34,7 +34,7 @@ fn open(name: &str, startup: Startup, files: &[(&str, &str)]) -> Option<(Bench, 
 
 /// A line, the output without what the shell adds around it, the exit code.
 fn parts(told: &Told) -> (&str, String, Option<i64>) {
-    let mut plain = agenthost_workspace::Plain::default();
+    let mut plain = agenthost_protocol::terminal::PlainOutput::default();
     let mut output = plain.push(&told.output);
     output.push_str(&plain.finish());
     (&told.line, output.trim().to_owned(), told.exit_code)

@@ -114,6 +114,10 @@ impl Simulation {
                 ];
                 changes::compared(*errand, self.chance.pick(&texts).unwrap())
             }
+            ChangeTask::Survey(_) => {
+                let texts = ["", "a.txt", "+a.txt -b.txt", "a.txt confirmed"];
+                changes::surveyed(*errand, self.chance.pick(&texts).unwrap())
+            }
             ChangeTask::MakeWorktree(_) if fails => changes::worktree(*errand, "failed no git"),
             ChangeTask::MakeWorktree(_) => changes::worktree(*errand, "file:///kept"),
             ChangeTask::Operate { .. } | ChangeTask::Forget => return,

@@ -1,0 +1,294 @@
+//! Edits of running turns, and that clients can undo them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use agenthost_core::{ContentAddress, EditSurvey, Mark, SessionKey, SurveyScope, TurnOf};
+use agenthost_protocol::common::{ContentRef, FileEdit, FileEditSide};
+use agenthost_protocol::uri::Uri;
+use agenthost_workspace::{Contents, is_whole_edit, path_of, uri_of};
+use tempfile::TempDir;
+
+use super::Scene;
+
+/// A turn that runs in a folder.
+struct Running {
+    scene: Scene,
+    contents: Contents,
+    _store: TempDir,
+}
+
+fn turn(name: &str) -> TurnOf {
+    TurnOf {
+        chat: Uri::from("ahp-chat:/1"),
+        turn: name.into(),
+    }
+}
+
+impl Running {
+    fn begin(scene: Scene) -> Self {
+        let store = TempDir::new().unwrap();
+        let running = Running {
+            contents: Contents::open(store.path()).unwrap(),
+            scene,
+            _store: store,
+        };
+        running.mark(&Mark::Start);
+        running.mark(&Mark::Before(turn("t")));
+        running
+    }
+
+    fn mark(&self, mark: &Mark) {
+        let folders = [uri_of(&self.scene.folder).unwrap()];
+        let marked = self
+            .scene
+            .changes
+            .mark(&self.scene.session, &folders, mark, None);
+        marked.unwrap();
+    }
+
+    fn survey(&self, scope: SurveyScope, claimed: Vec<FileEdit>) -> Vec<FileEdit> {
+        let survey = EditSurvey {
+            turn: turn("t"),
+            base: turn("t"),
+            scope,
+            claimed,
+        };
+        let folders = [uri_of(&self.scene.folder).unwrap()];
+        let (changes, session) = (&self.scene.changes, &self.scene.session);
+        let edits = changes.survey(session, &folders, &survey, &self.contents);
+        edits.unwrap()
+    }
+
+    fn all(&self) -> Vec<FileEdit> {
+        self.survey(SurveyScope::All, Vec::new())
+    }
+
+    fn content(&self, content: &ContentRef) -> String {
+        self.contents.read(&content.uri, None).unwrap().data
+    }
+
+    /// `+` for created, `-` for deleted, with contents before and after.
+    fn told(&self, edits: &[FileEdit]) -> Vec<String> {
+        let text = |side: &Option<FileEditSide>| {
+            let text = side.as_ref().map(|side| self.content(&side.content));
+            text.unwrap_or_default()
+        };
+        let told = edits.iter().map(|edit| {
+            let kind = match (&edit.before, &edit.after) {
+                (None, _) => "+",
+                (_, None) => "-",
+                _ => "",
+            };
+            let side = edit.after.as_ref().or(edit.before.as_ref()).unwrap();
+            let path = path_of(&side.uri).unwrap();
+            let name = path.strip_prefix(&self.scene.folder).unwrap();
+            let (before, after) = (text(&edit.before), text(&edit.after));
+            format!("{kind}{} {before:?} {after:?}", name.display())
+        });
+        told.collect()
+    }
+}
+
+#[test]
+fn each_survey_reports_what_is_new_since_the_last() {
+    let files = [("a.txt", "1\n"), ("b/c.txt", "c\n"), ("d.txt", "d\n")];
+    let running = Running::begin(Scene::with(&files));
+    assert_eq!(running.all(), []);
+    running.scene.write("a.txt", "2\n");
+    running.scene.write("ü (1)+.txt", "new\n");
+    fs::rename(
+        running.scene.folder.join("b/c.txt"),
+        running.scene.folder.join("moved.txt"),
+    )
+    .unwrap();
+    let edits = running.all();
+    assert_eq!(
+        running.told(&edits),
+        [
+            "a.txt \"1\\n\" \"2\\n\"",
+            "-b/c.txt \"c\\n\" \"\"",
+            "+moved.txt \"\" \"c\\n\"",
+            "+ü (1)+.txt \"\" \"new\\n\"",
+        ]
+    );
+    let diff = edits.first().unwrap().diff.as_ref().unwrap();
+    assert_eq!((diff.added, diff.removed), (Some(1), Some(1)));
+    assert_eq!(running.all(), []);
+    running.scene.write("a.txt", "3\n");
+    assert_eq!(running.told(&running.all()), ["a.txt \"2\\n\" \"3\\n\""]);
+}
+
+/// What a client would write back wrong, it is not told of.
+#[test]
+fn edits_that_can_not_be_undone_by_writing_text_are_left_out() {
+    let scene = Scene::with(&[
+        (
+            ".gitattributes",
+            "*.big filter=lfs\n*.bat eol=crlf\n*.u16 working-tree-encoding=UTF-16\n",
+        ),
+        (".gitignore", "ignored\n"),
+        ("a.big", "pointer\n"),
+        ("a.bat", "x\r\n"),
+        ("mode.sh", "#!\n"),
+        ("large.txt", "small\n"),
+    ]);
+    fs::write(scene.folder.join("latin1.txt"), b"gr\xfc\xdfe\n").unwrap();
+    symlink("mode.sh", scene.folder.join("link")).unwrap();
+    scene.commit("more");
+    let running = Running::begin(scene);
+    let folder = &running.scene.folder;
+    running.scene.write("a.big", "other\n");
+    running.scene.write("a.bat", "y\r\n");
+    fs::write(folder.join("a.u16"), b"\xff\xfey\0").unwrap();
+    running.scene.write("ignored", "y");
+    running
+        .scene
+        .write("large.txt", &"x".repeat(3 * 1024 * 1024));
+    fs::write(folder.join("latin1.txt"), b"gr\xfc\xdf\n").unwrap();
+    fs::remove_file(folder.join("link")).unwrap();
+    symlink("large.txt", folder.join("link")).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(folder.join("mode.sh"), mode).unwrap();
+    // Undone by deleting it.
+    fs::write(folder.join("new.png"), [0x89, 0x50, 0x00]).unwrap();
+    let edits = running.all();
+    let names: Vec<_> = running.told(&edits);
+    let names: Vec<_> = names
+        .iter()
+        .map(|told| told.split(' ').next().unwrap())
+        .collect();
+    assert_eq!(names, ["+new.png"]);
+}
+
+/// What VS Code does with the edits of a turn when it restores a checkpoint: of
+/// each file the first content before and the last one after, written one by
+/// one.
+fn restore(running: &Running, surveys: &[Vec<FileEdit>]) {
+    let mut files: BTreeMap<Uri, (Option<ContentRef>, bool)> = BTreeMap::new();
+    for edit in surveys.iter().flatten() {
+        let side = edit.after.as_ref().or(edit.before.as_ref()).unwrap();
+        let before = edit.before.as_ref().map(|side| side.content.clone());
+        let known = files.entry(side.uri.clone());
+        let known = known.or_insert((before.clone(), false));
+        known.1 = edit.after.is_none();
+    }
+    for (uri, (before, is_gone)) in files {
+        let path = path_of(&uri).unwrap();
+        match before {
+            Some(content) => {
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, running.content(&content)).unwrap();
+            }
+            None if is_gone => {}
+            None => fs::remove_file(path).unwrap(),
+        }
+    }
+}
+
+fn files(folder: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(here) = folders.pop() {
+        for entry in fs::read_dir(here).unwrap() {
+            let path = entry.unwrap().path();
+            if path.ends_with(".git") {
+                continue;
+            }
+            match path.is_dir() {
+                true => folders.push(path),
+                false => {
+                    let text = fs::read_to_string(&path).unwrap();
+                    found.insert(path.display().to_string(), text);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Finding 16: "Restore Checkpoint" brings files back.
+#[test]
+fn a_client_that_writes_contents_back_has_the_files_of_before() {
+    let before = [
+        ("a.txt", "1\n"),
+        ("b/c.txt", "c\n"),
+        ("d.txt", "d\n"),
+        ("e.txt", "e\n"),
+    ];
+    for scene in [Scene::with(&before), Scene::plain()] {
+        for (name, text) in before {
+            scene.write(name, text);
+        }
+        let running = Running::begin(scene);
+        let folder = running.scene.folder.clone();
+        let expected = files(&folder);
+        let mut surveys = Vec::new();
+        running.scene.write("a.txt", "2\n");
+        running.scene.write("short.txt", "made and gone\n");
+        fs::rename(folder.join("b/c.txt"), folder.join("moved.txt")).unwrap();
+        surveys.push(running.all());
+        running.scene.write("a.txt", "3\n");
+        running.scene.write("moved.txt", "edited\n");
+        fs::remove_file(folder.join("short.txt")).unwrap();
+        fs::remove_file(folder.join("d.txt")).unwrap();
+        fs::remove_file(folder.join("e.txt")).unwrap();
+        surveys.push(running.all());
+        running.scene.write("e.txt", "again\n");
+        fs::rename(folder.join("moved.txt"), folder.join("moved again.txt")).unwrap();
+        surveys.push(running.all());
+        assert_ne!(files(&folder), expected);
+        restore(&running, &surveys);
+        assert_eq!(files(&folder), expected);
+    }
+}
+
+/// A worker reports what it claims to have edited; the turn that it works for
+/// reports it as well.
+#[test]
+fn a_survey_of_claims_does_not_end_those_of_the_turn() {
+    let running = Running::begin(Scene::with(&[("a.txt", "1\n"), ("b.txt", "1\n")]));
+    running.scene.write("a.txt", "2\n");
+    running.scene.write("b.txt", "2\n");
+    let claimed = FileEdit {
+        before: None,
+        after: Some(FileEditSide {
+            uri: running.scene.uri("a.txt"),
+            content: ContentRef {
+                uri: Uri::from("agenthost-content:/part"),
+                size_hint: None,
+                content_type: None,
+                nonce: None,
+            },
+        }),
+        diff: None,
+    };
+    let told = running.told(&running.survey(SurveyScope::Claimed, vec![claimed]));
+    assert_eq!(told, ["a.txt \"1\\n\" \"2\\n\""]);
+    assert_eq!(running.all().len(), 2);
+}
+
+#[test]
+fn an_edit_is_whole_if_the_file_is_as_it_says() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("a.txt");
+    fs::write(&path, "one\ntwo\n").unwrap();
+    let key = SessionKey::of(&Uri::from("shell:/1"));
+    let side = |text: &str| FileEditSide {
+        uri: uri_of(&path).unwrap(),
+        content: ContentAddress::of(&key, text.as_bytes(), "a.txt").reference(text.len()),
+    };
+    let edit = |before: Option<&str>, after: &str| FileEdit {
+        before: before.map(side),
+        after: Some(side(after)),
+        diff: None,
+    };
+    assert!(is_whole_edit(&edit(Some("one\n"), "one\ntwo\n")));
+    // A part of the file, and one that was perhaps there before.
+    assert!(!is_whole_edit(&edit(Some("one"), "two")));
+    assert!(!is_whole_edit(&edit(None, "one\ntwo\n")));
+    fs::remove_file(&path).unwrap();
+    assert!(!is_whole_edit(&edit(Some("one\n"), "one\ntwo\n")));
+}
