@@ -2,6 +2,7 @@
 import { eventually, includes } from './expect.mjs';
 
 const TURN_TIMEOUT_MS = 15_000;
+const CONNECT_TIMEOUT_MS = 20_000;
 
 export class Chat {
   constructor(window) {
@@ -33,6 +34,11 @@ export class Chat {
       const agents = await this.agents();
       return names.every(name => agents.includes(name));
     });
+  }
+
+  /** Waits after a reload until agents can be used: in a new session, or in one that was open before. */
+  isConnected(agent) {
+    return eventually(`${agent} can be used`, async () => (await this.requests.count()) > 0 || ((await this.targetPicker.isVisible()) && (await this.agents()).includes(agent)), CONNECT_TIMEOUT_MS);
   }
 
   /** Begins a new session with an agent, named as VS Code shows it. */
@@ -189,7 +195,8 @@ export class Chat {
   /** Unfolds everything of the last response. */
   async expandSteps() {
     const folded = this.responses.last().locator('summary[aria-expanded="false"]:visible, .chat-used-context-label a[aria-expanded="false"]:visible, .chat-terminal-action-bar [aria-label*="Show Output"]:visible, .chat-terminal-action-bar [aria-label*="Show Terminal Output"]:visible');
-    for (let count = 0; count < 10 && (await folded.count()) > 0; count++) await folded.first().click();
+    // Parts may still be moving while a turn ends: what is gone needs no click.
+    for (let count = 0; count < 10 && (await folded.count()) > 0; count++) await folded.first().click({ timeout: 1000 }).catch(() => {});
   }
 
   /** Opens the changes of the last turn. */
@@ -282,15 +289,20 @@ export class Chat {
   }
 
   /** Sends a message while a turn runs: it waits until the turn is over. */
-  async queue(text) {
-    await this.fill(text);
-    await this.page.keyboard.press('Alt+Enter');
+  queue(text) {
+    return this.sendLater(text, 'Alt+Enter');
   }
 
   /** Sends a message while a turn runs: it steers the turn. */
-  async steer(text) {
+  steer(text) {
+    return this.sendLater(text, 'Enter');
+  }
+
+  async sendLater(text, key) {
+    await this.stopButton.first().waitFor();
     await this.fill(text);
-    await this.page.keyboard.press('Enter');
+    await this.page.keyboard.press(key);
+    await eventually(`the message waits: ${text}`, async () => (await this.requests.filter({ hasText: text }).count()) === 1);
   }
 
   /** Forks the chat before a message. */

@@ -14,6 +14,10 @@ export class Network {
   }
 
   connect(client) {
+    if (this.refusing) {
+      client.destroy();
+      return;
+    }
     const host = net.connect(this.hostPort, '127.0.0.1');
     const pair = [client, host];
     this.pairs.add(pair);
@@ -34,6 +38,12 @@ export class Network {
     for (const pair of this.pairs) for (const socket of pair) socket.resetAndDestroy();
   }
 
+  /** Closes all connections, and takes no new ones until `release`. */
+  refuse() {
+    this.refusing = true;
+    this.cut();
+  }
+
   /** Passes nothing on until `release`: peers that say nothing. */
   hold() {
     this.held = true;
@@ -42,6 +52,7 @@ export class Network {
 
   release() {
     this.held = false;
+    this.refusing = false;
     for (const pair of this.pairs) for (const socket of pair) socket.resume();
   }
 

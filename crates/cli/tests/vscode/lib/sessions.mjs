@@ -49,12 +49,15 @@ export class SessionList {
 
   /** Scrolls to the newest session: the list draws only what is in sight. */
   async scrollToTop() {
-    const first = this.viewer.locator('.monaco-list-row[data-index="0"]');
-    if ((await this.rows.count()) === 0 || (await first.isVisible())) return;
-    await this.viewer.hover();
+    const atTop = () => this.viewer.evaluate(viewer => {
+      const [rows, first] = ['.monaco-list-rows', '.monaco-list-rows > .monaco-list-row[data-index="0"]'].map(selector => viewer.querySelector(selector));
+      return !rows || rows.childElementCount === 0 || (first && first.getBoundingClientRect().top >= viewer.getBoundingClientRect().top - 1);
+    });
     await eventually('the top of the list', async () => {
-      await this.page.mouse.wheel(0, -2000);
-      return first.isVisible();
+      if (await atTop()) return true;
+      await this.viewer.hover();
+      await this.page.mouse.wheel(0, -4000);
+      return false;
     });
   }
 

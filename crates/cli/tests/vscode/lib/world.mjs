@@ -15,6 +15,8 @@ import { Window } from './window.mjs';
 const HOST_PORT = 8123;
 const BRIDGE_PORT = 8124;
 const WEB_PORT = 8080;
+/** How long the host remembers a page that is gone. */
+export const GRACE_SECONDS = 5;
 const VIEWPORT = { width: 1500, height: 950 };
 const SETTINGS = {
   'security.workspace.trust.enabled': false,
@@ -56,6 +58,9 @@ export class World {
     const agents = fileURLToPath(new URL('../agent/', import.meta.url));
     const text = value => JSON.stringify(value);
     fs.writeFileSync(file, `auto_agents = false
+
+[limits]
+grace_seconds = ${GRACE_SECONDS}
 
 [[agents]]
 id = "demo"

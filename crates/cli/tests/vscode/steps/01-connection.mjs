@@ -34,8 +34,9 @@ export default {
   async 'agents are offered after a restart of the host'({ window, host }) {
     await host.restart();
     await window.reload();
-    await window.chat.offers('Shell', 'Demo Agent');
+    await window.chat.isConnected('Demo Agent');
     await window.chat.begin('Demo Agent');
+    await window.chat.offers('Shell', 'Demo Agent');
     await window.chat.ask('say after-restart', 'after-restart');
   },
 

@@ -53,7 +53,7 @@ export default {
     await window.chat.begin('Demo Agent');
     const before = (await host.sessions()).length;
     await window.reload();
-    await window.chat.offers('Demo Agent');
+    await window.chat.isConnected('Demo Agent');
     equal((await host.sessions()).length, before, 'sessions');
   },
 
@@ -89,7 +89,7 @@ export default {
     await sessions.lists('say to-be-deleted', 0);
     await eventually('the host has it no more', async () => !(await host.sessions()).some(session => session.title.includes('to-be-deleted')));
     await window.reload();
-    await chat.offers('Demo Agent');
+    await chat.isConnected('Demo Agent');
     await sessions.lists('say to-be-deleted', 0);
   },
 

@@ -62,7 +62,7 @@ export default {
     await chat.fill('this is not sent yet');
     await eventually('the draft is told to the host', () => host.dispatched('chat/draftChanged', mark).some(({ action }) => action.draft?.text === 'this is not sent yet'));
     await window.reload();
-    await chat.offers('Demo Agent');
+    await chat.isConnected('Demo Agent');
     await sessions.open('say has-a-draft');
     await eventually('the draft is back', async () => (await chat.inputText()) === 'this is not sent yet');
     await chat.fill('');
@@ -93,11 +93,12 @@ export default {
     equal(await chat.requests.count(), 1, 'messages');
   },
 
-  async 'a steering message reaches the running turn or the next one, once'({ window: { chat }, project }) {
+  async 'a steering message reaches the running turn or the next one, once'({ window: { chat }, host, project }) {
     await chat.begin('Demo Agent');
     await chat.send('wait go ;; say steered-turn');
+    const mark = host.mark();
     await chat.steer('say steering-answer');
-    await eventually('the message is shown', async () => (await chat.root.innerText()).includes('say steering-answer'));
+    await eventually('the host has the message', () => host.dispatched('chat/pendingMessageSet', mark).some(({ action }) => action.kind === 'steering'));
     project.write('go', '');
     await eventually('it is answered', async () => (await chat.responseText()).includes('steering-answer'));
     await chat.isIdle();

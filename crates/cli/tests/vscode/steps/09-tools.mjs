@@ -30,11 +30,10 @@ export default {
   },
 
   async 'commands of a plugin are skills'({ window: { chat }, host }) {
-    const mark = host.mark();
     await chat.begin('Demo Agent');
     await chat.ask('say with-skills', 'with-skills');
     // VS Code lists the files of a plugin itself, so only the wire shows it.
-    const plugins = host.wire().slice(mark).filter(entry => entry.direction === 'out' && entry.action === 'session/customizationUpdated').map(entry => entry.message.params.action.customization);
+    const plugins = host.wire().flatMap(({ message }) => message.result?.snapshot?.state?.customizations ?? message.params?.action?.customization ?? []);
     const deploy = plugins.flatMap(plugin => plugin.children ?? []).find(child => child.name === 'deploy');
     equal([deploy?.type, deploy?.disableModelInvocation], ['skill', true], 'the command of the plugin');
   },

@@ -1,5 +1,6 @@
 // Restarts, lost connections, reloads, several pages.
-import { check, equal, eventually } from '../lib/expect.mjs';
+import { check, equal, eventually, sleep } from '../lib/expect.mjs';
+import { GRACE_SECONDS } from '../lib/world.mjs';
 
 const RECONNECT_TIMEOUT_MS = 40_000;
 
@@ -10,7 +11,7 @@ export default {
     await chat.send('say before-reload ;; wait go ;; say after-reload');
     await chat.says('before-reload');
     await window.reload();
-    await chat.offers('Demo Agent');
+    await chat.isConnected('Demo Agent');
     await sessions.open('say before-reload');
     await chat.says('before-reload');
     project.write('go', '');
@@ -26,7 +27,7 @@ export default {
     await chat.send('run touch after-reload.txt');
     await chat.approvalText();
     await window.reload();
-    await chat.offers('Demo Agent');
+    await chat.isConnected('Demo Agent');
     await sessions.open('run touch after-reload.txt');
     await chat.approvalText();
     await chat.answer('Allow');
@@ -122,5 +123,20 @@ export default {
     await chat.isIdle();
     equal(await chat.requests.count(), 2, 'messages');
     equal((await chat.responseText()).split('sent-in-silence').length - 1, 1, 'times that it was answered');
+  },
+
+  async 'a page that was away so long that the host forgot it is back by itself'({ window: { chat, sessions }, host, network, project }) {
+    await chat.begin('Demo Agent');
+    await chat.ask('say before-the-night', 'before-the-night');
+    const mark = host.mark();
+    network.refuse();
+    const made = await host.command(['run', '--yes', '--agent', 'demo', '--cwd', project.folder, 'say made-at-night']);
+    equal(made.code, 0, `exit code of agenthost run (${made.stderr})`);
+    await sleep((GRACE_SECONDS + 1) * 1000);
+    network.release();
+    await eventually('the list has what happened', async () => (await sessions.row('say made-at-night').count()) === 1, RECONNECT_TIMEOUT_MS);
+    check(host.wire().slice(mark).some(entry => entry.method === 'initialize' && entry.message.params.clientInfo?.name.startsWith('vscode')), 'the page began anew');
+    await chat.ask('say after-the-night', 'after-the-night');
+    equal(await chat.requests.count(), 2, 'messages');
   },
 };
