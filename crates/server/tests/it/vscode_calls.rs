@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::acp::agent;
 use crate::older::Words;
-use crate::room::{SESSION, chat_uri, config, start};
+use crate::room::{SESSION, chat_uri, config, folder, start};
 
 /// A command that no title has room for.
 const LINE: &str = "for word in the quick brown fox jumps over the lazy dog and then some more; do\n  echo $word\ndone; read answer";
@@ -27,7 +27,7 @@ async fn join(server: &Server) -> Words {
 }
 
 async fn open_session(words: &mut Words) {
-    let create = json!({"channel": SESSION, "workingDirectories": ["file:///tmp"]});
+    let create = json!({"channel": SESSION, "workingDirectories": [folder()]});
     words.ask("createSession", create).await.unwrap();
     let session = json!({"channel": SESSION});
     let answer = words.ask("subscribe", session).await.unwrap();
