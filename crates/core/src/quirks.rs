@@ -223,6 +223,10 @@ impl Host {
         out: &mut Effects,
     ) -> Result<(), Refusal> {
         let session = self.owner(chat).cloned().unwrap_or_else(|| chat.clone());
+        let state = self.session(&session);
+        if state.is_none_or(|state| state.default_chat.as_ref() != Some(chat)) {
+            return Err(Refusal::Unsupported("another name for this chat"));
+        }
         let judged = self.judge(env, &session, &origin.client_id, action)?;
         if self.originate(&session, judged.clone(), out) {
             self.react(env, &session, &judged, out);

@@ -159,6 +159,9 @@ fn a_rename_on_the_chat_renames_the_session() {
         &talking(
             r#"
             c1 ! ahp-chat://default/c2hlbGw6LzE session/titleChanged {"title": "Better"}
+            - c1 createChat shell:/1 {"chat": "ahp-chat://fork/c2hlbGw6LzE"}
+            - c1 subscribe ahp-chat://fork/c2hlbGw6LzE
+            c1 ! ahp-chat://fork/c2hlbGw6LzE session/titleChanged {"title": "Not the session"}
             "#,
         ),
         expect![[r#"
@@ -166,6 +169,8 @@ fn a_rename_on_the_chat_renames_the_session() {
                 c1: 6 retold shell:/1 session/titleChanged {"title":"Better"}
                 c1, c2: root/sessionSummaryChanged {"changes":{"title":"Better"},"session":"shell:/1"}
                 c1: 7 shown session/titleChanged {"title":"Better"}
+            c1 ! ahp-chat://fork/c2hlbGw6LzE session/titleChanged {"title": "Not the session"}
+                c1: 9 rejected: the agent does not support another name for this chat
         "#]],
     );
 }
