@@ -29,11 +29,9 @@ async fn join(server: &Server) -> Words {
 async fn open_session(words: &mut Words) {
     let create = json!({"channel": SESSION, "workingDirectories": [folder()]});
     words.ask("createSession", create).await.unwrap();
+    // It becomes ready with its first message.
     let session = json!({"channel": SESSION});
-    let answer = words.ask("subscribe", session).await.unwrap();
-    if answer["snapshot"]["state"]["lifecycle"] != "ready" {
-        words.until("session/ready").await;
-    }
+    words.ask("subscribe", session).await.unwrap();
     let chat = json!({"channel": chat_uri()});
     words.ask("subscribe", chat).await.unwrap();
 }
