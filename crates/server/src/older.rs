@@ -172,6 +172,22 @@ impl Peer {
         })
     }
 
+    /// The name that the host has for what the client calls so.
+    fn meant(&self, host: &Host, aliases: &Arc<SessionAliases>, name: &str) -> Option<String> {
+        let file = self.quirks.remote_files.then(|| host_files::meant(name));
+        if let Some(Some(file)) = file {
+            return Some(file);
+        }
+        let aliased = self.quirks.provider_schemes.then(|| aliases.meant(name));
+        if let Some(Some(aliased)) = aliased {
+            return Some(aliased);
+        }
+        if !self.quirks.reprinted_uris {
+            return None;
+        }
+        host.channel_like(name).map(ToString::to_string)
+    }
+
     fn release(&self) -> Release {
         self.viewer.release()
     }

@@ -1,7 +1,5 @@
 //! What a client of an older version says, in the words of the host's.
 
-use std::sync::Arc;
-
 use agenthost_core::{Answer, ConnectionId, Host, Input, Received, RefusedDispatch};
 use agenthost_protocol::action::RawAction;
 use agenthost_protocol::ids::ClientSeq;
@@ -11,8 +9,7 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Document, Json, Limits, Object};
 use agenthost_versions::{Call, Dispatch, Refused, turns};
 
-use super::host_files;
-use super::names::{self, SessionAliases};
+use super::names;
 use super::world::Live;
 use super::{OPEN, Older, Open, Peer, Sent, greeting};
 use crate::connection::decode;
@@ -211,22 +208,6 @@ fn take_params(message: &mut Object) -> Object {
 }
 
 impl Peer {
-    /// The name that the host has for what the client calls so.
-    fn meant(&self, host: &Host, aliases: &Arc<SessionAliases>, name: &str) -> Option<String> {
-        let file = self.quirks.remote_files.then(|| host_files::meant(name));
-        if let Some(Some(file)) = file {
-            return Some(file);
-        }
-        let aliased = self.quirks.provider_schemes.then(|| aliases.meant(name));
-        if let Some(Some(aliased)) = aliased {
-            return Some(aliased);
-        }
-        if !self.quirks.reprinted_uris {
-            return None;
-        }
-        host.channel_like(name).map(ToString::to_string)
-    }
-
     /// An answer to what the host asked.
     fn answer(&mut self, host: &Host, mut message: Object) -> Object {
         let id = message.get("id").map(request_id);

@@ -8,7 +8,9 @@ use agenthost_testkit::acp_agent;
 use ahp_types::actions::StateAction;
 use serde_json::{Value, json};
 
-use crate::room::{Mirror, SESSION, chat_uri, config, create_session, dispatch, join, start_turn};
+use crate::room::{
+    Mirror, SESSION, chat_uri, config, create_session, dispatch, folder, join, start_turn,
+};
 
 /// The process that is the agent; nothing to test.
 #[test]
@@ -150,7 +152,7 @@ async fn a_command_of_an_agent_is_watched() {
     let (result, _watching) = client.subscribe(terminal.clone()).await.unwrap();
     let state = serde_json::to_value(result.snapshot.unwrap().state).unwrap();
     assert_eq!(state["isPty"], true);
-    assert_eq!(state["cwd"], "file:///tmp");
+    assert_eq!(state["cwd"], json!(folder()));
     assert_eq!(state["claim"]["turnId"], "t1");
     let typed = json!({"type": "terminal/input", "data": "you\n"});
     let typed: StateAction = serde_json::from_value(typed).unwrap();

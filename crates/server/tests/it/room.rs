@@ -13,6 +13,14 @@ use serde_json::{Value, json};
 
 pub(crate) const SESSION: &str = "ahp-session:/s1";
 
+/// A folder that nobody else writes to: what changes in the folder of a session
+/// is reported in its turns.
+pub(crate) fn folder() -> String {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("folder");
+    std::fs::create_dir_all(&folder).unwrap();
+    agenthost_workspace::uri_of(&folder).unwrap().to_string()
+}
+
 pub(crate) fn chat_uri() -> String {
     agenthost_core::uris::default_chat(&Uri::from(SESSION)).to_string()
 }
@@ -137,7 +145,7 @@ pub(crate) fn followed(chat: &ChatState) -> Value {
 
 pub(crate) async fn create_session(client: &Client) {
     let (_, mut root) = client.subscribe("ahp-root://".to_owned()).await.unwrap();
-    let params = json!({"channel": SESSION, "workingDirectories": ["file:///tmp"]});
+    let params = json!({"channel": SESSION, "workingDirectories": [folder()]});
     let () = client.request("createSession", params).await.unwrap();
     // The catalogue tells of it.
     loop {

@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::raw::Raw;
-use crate::room::{Mirror, chat_uri, create_session, dispatch, join, start, start_turn};
+use crate::room::{Mirror, chat_uri, create_session, dispatch, folder, join, start, start_turn};
 
 async fn enter(server: &Server, name: &str) -> Raw {
     let mut raw = Raw::connect(server).await;
@@ -102,7 +102,9 @@ async fn a_message_is_a_command() {
     assert_eq!(result["exitCode"], 3);
     // What is typed shows where it happens to come.
     let preview = result["preview"].as_str().unwrap();
-    assert_eq!(preview.replacen("yes\n", "", 1), "/tmp\n30 120\ngot:yes\n");
+    let folder = agenthost_workspace::path_of(&folder().into()).unwrap();
+    let expected = format!("{}\n30 120\ngot:yes\n", folder.display());
+    assert_eq!(preview.replacen("yes\n", "", 1), expected);
     assert_eq!(call["content"][0]["text"], preview);
 
     // An empty one is an error, and the next is a turn like any other.
