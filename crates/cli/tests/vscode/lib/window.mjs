@@ -140,7 +140,7 @@ export class Window {
     await entries.first().waitFor();
     return entries.evaluateAll(elements => elements.map(element => {
       const path = side => element.querySelector(`.header .title.${side} .monaco-icon-label`)?.getAttribute('aria-label') ?? '';
-      const lines = side => [...element.querySelectorAll(`.editor.${side} .view-lines .view-line`)].map(line => line.textContent.replaceAll('\u00a0', ' ')).filter(line => line);
+      const lines = side => [...element.querySelectorAll(`.editor.${side} .view-lines:not(.line-delete) .view-line`)].map(line => line.textContent.replaceAll('\u00a0', ' ')).filter(line => line);
       return {
         kind: element.querySelector('.header .status')?.textContent.trim() ?? '',
         path: path('modified'), originalPath: path('original'),
