@@ -1,4 +1,4 @@
-//! Changes of the list of sessions that a client missed.
+//! The list of sessions: its entries, and the changes that a client missed.
 //!
 //! Notifications about the list are not replayed (ROOT-16), and a client is
 //! meant to list the sessions again when it comes back. VS Code does not, so it
@@ -13,13 +13,13 @@ use agenthost_protocol::root::{
     SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
 };
 use agenthost_protocol::rpc::HostNotification;
-use agenthost_protocol::session::SessionSummary;
+use agenthost_protocol::session::{SessionAction, SessionActivityChanged, SessionSummary};
 use agenthost_protocol::uri::{RootChannel, Uri};
 
-use crate::effect::{Effect, Effects};
+use crate::effect::{Effect, Effects, Write};
 use crate::host::Host;
 use crate::input::ConnectionId;
-use crate::summary;
+use crate::{provisional, summary};
 
 /// Most sessions that a client is told of at once, the latest first.
 const MAX_TOLD: usize = 200;
@@ -83,6 +83,59 @@ impl Host {
     /// default chat or other folders.
     pub fn list_version(&self) -> u64 {
         self.list_changes.version
+    }
+
+    /// Brings what a session says it does, and what lists show of it, up to
+    /// date (SES-23, ROOT-12).
+    pub(crate) fn sync_session(&mut self, session: &Uri, out: &mut Effects) {
+        let Some(state) = self.session(session) else {
+            return;
+        };
+        let activity = summary::activity(state);
+        if state.metadata.activity != activity {
+            let changed = SessionActivityChanged { activity };
+            self.originate(session, SessionAction::ActivityChanged(changed), out);
+        }
+        let (Some(state), Some(before)) = (self.session(session), self.sessions.get(session))
+        else {
+            return;
+        };
+        let after = summary::session(state, before);
+        self.list(session, after, out);
+    }
+
+    /// Lists a session as it is now, and tells who watches the list.
+    pub(crate) fn list(&mut self, session: &Uri, after: SessionSummary, out: &mut Effects) {
+        let before = self.sessions.get(session);
+        let changes = before.and_then(|before| summary::session_changes(before, &after));
+        let Some(changes) = changes else {
+            return;
+        };
+        let hidden = provisional::maker(&after).is_some();
+        let renamed = before.is_some_and(|before| {
+            let (old, new) = (&before.metadata, &after.metadata);
+            before.default_chat != after.default_chat
+                || old.working_directories != new.working_directories
+        });
+        let listed = Arc::new(after);
+        self.sessions.insert(session.clone(), Arc::clone(&listed));
+        out.write(Write::Session(listed));
+        if hidden {
+            return;
+        }
+        match renamed {
+            true => self.list_changes.record_names(session, self.seq),
+            false => self.list_changes.record_change(session, self.seq),
+        }
+        let changed = SessionSummaryChangedParams {
+            channel: RootChannel,
+            session: session.clone(),
+            changes,
+        };
+        self.notify_root(
+            HostNotification::SessionSummaryChanged(Box::new(changed)),
+            out,
+        );
     }
 
     /// Tells a client how the list changed since it was here, if it keeps the

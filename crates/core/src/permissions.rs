@@ -10,7 +10,7 @@ use agenthost_protocol::chat::{
     ToolCallConfirmed, ToolCallContributor, ToolCallReady, ToolCallTarget,
 };
 use agenthost_protocol::common::{
-    ConfigPropertySchema, SessionConfigPropertySchema, SessionConfigSchema,
+    ConfigPropertySchema, Meta, SessionConfigPropertySchema, SessionConfigSchema,
 };
 use agenthost_protocol::ids::ConfirmationOptionId;
 use agenthost_protocol::session::{SessionAction, SessionConfigChanged};
@@ -35,6 +35,12 @@ const MAX_TOOLS: u64 = 200;
 
 /// The option that the host adds to those of an agent.
 const ALLOW_IN_SESSION: &str = "agenthost.allow-session";
+
+/// The kind of a call, and of its options, in the `_meta` of agents that speak
+/// ACP.
+const KIND: &str = "kind";
+const PERMISSION_KINDS: &str = "permissionKinds";
+const ALLOW_ONCE: &str = "allow_once";
 
 /// How settings decide about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,11 +135,19 @@ impl Host {
         let Some(values) = config.map(|config| &config.values) else {
             return Verdict::Ask;
         };
-        let lists = |list: &str| tools(values, list).any(|tool| tool == head.tool_name);
+        // An agent may say more of a call when it asks than when it began it:
+        // what is denied by any of its names is, what is allowed needs them all.
+        let asked = ready.target.meta.as_ref();
+        let kind = asked.and_then(|meta| meta.get(KIND)?.as_str());
+        let names = [Some(head.tool_name.as_str()), kind];
+        let lists = |list: &str, name: &str| tools(values, list).any(|tool| tool == name);
+        let mut named = names.iter().flatten();
         let all = values.get(AUTO_APPROVE).and_then(Json::as_str) == Some(APPROVE_ALL);
-        if lists(DENY) {
+        if named.clone().any(|name| lists(DENY, name)) {
             Verdict::Deny
-        } else if all || lists(ALLOW) {
+        } else if asked.is_some_and(is_never_once) {
+            Verdict::Ask
+        } else if all || named.all(|name| lists(ALLOW, name)) {
             Verdict::Allow
         } else {
             Verdict::Ask
@@ -209,6 +223,12 @@ impl Host {
         };
         self.originate(&session, SessionAction::ConfigChanged(changed), out);
     }
+}
+
+/// Whether an agent has kinds of options, and none that allows a call once.
+fn is_never_once(meta: &Meta) -> bool {
+    let kinds = meta.get(PERMISSION_KINDS).and_then(Json::as_object);
+    kinds.is_some_and(|kinds| !kinds.values().any(|kind| kind.as_str() == Some(ALLOW_ONCE)))
 }
 
 fn tools<'a>(values: &'a Object, list: &str) -> impl Iterator<Item = &'a str> {

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::ids::{ClientId, ProviderId};
 use agenthost_protocol::root::SessionAddedParams;
 use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::session::SessionSummary;
@@ -20,6 +20,9 @@ use crate::host::Host;
 /// Names the maker of a provisional session in the `_meta` of its summary,
 /// which no client gets to see while it is there.
 const MAKER: &str = "agenthost.provisionalFor";
+
+/// Most sessions without a message that a client may have.
+const MAX_PROVISIONAL: usize = 20;
 
 /// Marks a summary as that of a provisional session.
 pub(crate) fn mark(summary: &mut SessionSummary, maker: &ClientId) {
@@ -34,6 +37,34 @@ pub(crate) fn maker(summary: &SessionSummary) -> Option<ClientId> {
 }
 
 impl Host {
+    /// Whether VS Code is shown another session of the agent by this name.
+    pub(crate) fn is_second_name(&self, session: &Uri, provider: &ProviderId) -> bool {
+        let id = session.as_str().strip_prefix(provider.as_str());
+        let other = id.and_then(|id| id.strip_prefix(":/"));
+        let other = other.map(|id| Uri::from(format!("ahp-session:/{id}")));
+        let other = other.and_then(|other| self.sessions.get(&other));
+        other.is_some_and(|other| other.metadata.provider == *provider)
+    }
+
+    /// Ends the oldest of a client's provisional sessions if it has too many.
+    pub(crate) fn limit_provisional(&mut self, client: &ClientId, out: &mut Effects) {
+        let sessions = self.sessions.values();
+        let theirs = sessions.filter(|summary| maker(summary).as_ref() == Some(client));
+        let mut theirs: Vec<_> = theirs
+            .map(|summary| {
+                (
+                    summary.created_at.to_millis().ok(),
+                    summary.resource.clone(),
+                )
+            })
+            .collect();
+        theirs.sort();
+        let surplus = theirs.len().saturating_sub(MAX_PROVISIONAL);
+        for (_, session) in theirs.into_iter().take(surplus) {
+            self.dispose_listed(&session, out);
+        }
+    }
+
     /// Makes a session out of a provisional one, because somebody spoke.
     pub(crate) fn confirm_session(&mut self, chat: &Uri, out: &mut Effects) {
         let Some(session) = self.owner(chat).cloned() else {

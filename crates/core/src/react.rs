@@ -12,21 +12,16 @@ use agenthost_protocol::chat::{
     ResponsePart, TurnStarted,
 };
 use agenthost_protocol::ids::InputRequestId;
-use agenthost_protocol::root::SessionSummaryChangedParams;
-use agenthost_protocol::rpc::HostNotification;
-use agenthost_protocol::session::{
-    ChatAdded, ChatUpdated, SessionAction, SessionActivityChanged, SessionSummary,
-};
-use agenthost_protocol::uri::{RootChannel, Uri};
+use agenthost_protocol::session::{ChatAdded, ChatUpdated, SessionAction};
+use agenthost_protocol::uri::Uri;
 
 use crate::agent::{AgentCommand, Decision};
 use crate::changes::Mark;
 use crate::client_tools::client_tools;
-use crate::effect::{Effect, Effects, Write};
+use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
 use crate::permissions;
-use crate::provisional;
 use crate::summary::{self, ChatChange};
 use crate::terminal_turns::command_of;
 
@@ -372,59 +367,6 @@ impl Host {
         };
         self.originate(&session, action, out);
         self.sync_session(&session, out);
-    }
-
-    /// Brings what a session says it does, and what lists show of it, up to
-    /// date (SES-23, ROOT-12).
-    pub(crate) fn sync_session(&mut self, session: &Uri, out: &mut Effects) {
-        let Some(state) = self.session(session) else {
-            return;
-        };
-        let activity = summary::activity(state);
-        if state.metadata.activity != activity {
-            let changed = SessionActivityChanged { activity };
-            self.originate(session, SessionAction::ActivityChanged(changed), out);
-        }
-        let (Some(state), Some(before)) = (self.session(session), self.sessions.get(session))
-        else {
-            return;
-        };
-        let after = summary::session(state, before);
-        self.list(session, after, out);
-    }
-
-    /// Lists a session as it is now, and tells who watches the list.
-    pub(crate) fn list(&mut self, session: &Uri, after: SessionSummary, out: &mut Effects) {
-        let before = self.sessions.get(session);
-        let changes = before.and_then(|before| summary::session_changes(before, &after));
-        let Some(changes) = changes else {
-            return;
-        };
-        let hidden = provisional::maker(&after).is_some();
-        let renamed = before.is_some_and(|before| {
-            let (old, new) = (&before.metadata, &after.metadata);
-            before.default_chat != after.default_chat
-                || old.working_directories != new.working_directories
-        });
-        let listed = Arc::new(after);
-        self.sessions.insert(session.clone(), Arc::clone(&listed));
-        out.write(Write::Session(listed));
-        if hidden {
-            return;
-        }
-        match renamed {
-            true => self.list_changes.record_names(session, self.seq),
-            false => self.list_changes.record_change(session, self.seq),
-        }
-        let changed = SessionSummaryChangedParams {
-            channel: RootChannel,
-            session: session.clone(),
-            changes,
-        };
-        self.notify_root(
-            HostNotification::SessionSummaryChanged(Box::new(changed)),
-            out,
-        );
     }
 }
 

@@ -13,6 +13,7 @@ use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::{Held, Host};
 use crate::input::Loaded;
+use crate::provisional;
 
 /// What to do about terminals that are not in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +50,10 @@ impl Host {
                 }
             }
             ChannelState::Session(session) => {
-                if session.lifecycle == SessionLifecycle::Creating {
+                // Nothing was being created for a session without a message.
+                let listed = self.sessions.get(channel);
+                let waits = listed.is_some_and(|listed| provisional::maker(listed).is_some());
+                if session.lifecycle == SessionLifecycle::Creating && !waits {
                     let error = stopped("the host stopped while the session was created").error;
                     let failed = SessionAction::CreationFailed(CreationFailed { error });
                     self.originate(channel, failed, out);

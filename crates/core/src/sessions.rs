@@ -51,10 +51,14 @@ impl Host {
         if taken.iter().any(|uri| self.channels.contains_key(uri)) {
             return Err(Failure::SessionExists(session));
         }
-        if self.sessions.len() >= self.config.max_sessions {
-            return Err(Failure::TooManySessions(self.sessions.len()));
+        let listed = self.listed_sessions().count();
+        if listed >= self.config.max_sessions {
+            return Err(Failure::TooManySessions(listed));
         }
         let agent = self.agent_named(params.provider.as_ref())?;
+        if self.is_second_name(&session, &agent.provider) {
+            return Err(Failure::SessionExists(session));
+        }
         if let (Some(active), Some(client)) =
             (&params.active_client, self.clients.client_of(connection))
         {
@@ -105,8 +109,9 @@ impl Host {
         self.sessions.insert(session.clone(), Arc::clone(&listed));
         out.write(Write::Session(Arc::clone(&listed)));
         out.answer(connection, id, Answer::Null);
-        if maker.is_none() {
-            self.announce(&listed, out);
+        match &maker {
+            Some(maker) => self.limit_provisional(maker, out),
+            None => self.announce(&listed, out),
         }
         if let Some(client) = self.clients.client_of(connection).cloned() {
             self.asks(&session, &client, out);

@@ -138,7 +138,7 @@ impl Older {
         let mut peers = self.peers.values();
         let needed = peers.any(|peer| peer.quirks.provider_schemes);
         if needed && !self.aliases.is_current(host) {
-            self.aliases = Arc::new(SessionAliases::of(host));
+            self.aliases = Arc::new(SessionAliases::of(host, &self.aliases));
         }
     }
 

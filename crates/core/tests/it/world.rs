@@ -358,8 +358,8 @@ impl World {
                 );
                 if joined && client.follows_root() {
                     client.listing = Some(match answer {
-                        Ok(Answer::Replay { .. }) => Listing::returned(&self.log),
-                        _ => Listing::of(&self.log),
+                        Ok(Answer::Subscribe(_)) => Listing::of(&self.log),
+                        _ => Listing::returned(&self.log),
                     });
                 }
             }

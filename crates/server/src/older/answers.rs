@@ -117,13 +117,11 @@ impl OlderAnswer {
                 }
                 all
             }
-            // Who comes back with cursors in an older version is told to
-            // initialize.
+            // A client that comes back with cursors here is told to initialize,
+            // unless it has none.
             Answer::Recoveries { .. } => {
-                let error = "there are no cursors in older versions";
-                return Err(Lost::from(
-                    <serde_json::Error as serde::ser::Error>::custom(error),
-                ));
+                let channels = ("channels".to_owned(), Json::Array(Vec::new()));
+                Json::Object([channels].into_iter().collect())
             }
             Answer::ListSessions(result) => self.down("listSessions", result)?,
             Answer::MoveChat(result) => self.down("moveChat", result)?,

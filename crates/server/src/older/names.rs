@@ -42,6 +42,9 @@ const FIELDS: &[&str] = &[
 /// The scheme of sessions that are not named after their agent.
 const SESSION: &str = "ahp-session";
 
+/// Most names of sessions and chats that are gone.
+const MAX_GONE: usize = 2_000;
+
 /// Begins an id that is a whole URI, encoded.
 const ENCODED: char = '~';
 
@@ -59,8 +62,9 @@ pub(crate) struct SessionAliases {
 }
 
 impl SessionAliases {
-    /// The second names of all sessions that a host has now.
-    pub(super) fn of(host: &Host) -> Self {
+    /// The second names of all sessions that a host has now. Those of sessions
+    /// that are gone stay for a while, because clients have to be told so.
+    pub(super) fn of(host: &Host, before: &Self) -> Self {
         let mut aliases = SessionAliases {
             version: Some(host.list_version()),
             ..SessionAliases::default()
@@ -82,6 +86,13 @@ impl SessionAliases {
             {
                 aliases.add(chat.as_str(), computed.as_str());
             }
+        }
+        let gone = before.shown.iter().filter(|(name, shown)| {
+            !aliases.shown.contains_key(*name) && !aliases.meant.contains_key(*shown)
+        });
+        let gone: Vec<_> = gone.take(MAX_GONE).collect();
+        for (name, shown) in gone {
+            aliases.shown.insert(name.clone(), shown.clone());
         }
         aliases
     }

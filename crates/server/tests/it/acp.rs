@@ -100,7 +100,7 @@ async fn a_turn_from_an_agent_to_a_client() {
     let (result, _) = client.subscribe(SESSION.to_owned()).await.unwrap();
     let session = serde_json::to_value(result.snapshot.unwrap().state).unwrap();
     assert_eq!(session["config"]["values"]["mode"], "ask");
-    assert_eq!(session["config"]["values"]["model"], "small");
+    assert_eq!(session["config"]["values"].get("model"), None);
     assert_eq!(session["title"], "About a");
     let params = json!({"channel": "ahp-root://", "provider": "scripted", "property": "mode"});
     let offered: Value = client

@@ -56,7 +56,8 @@ async fn what_grants_everything_is_refused() {
         .request("resolveSessionConfig", params)
         .await
         .unwrap();
-    assert_eq!(resolved["values"], json!({}));
+    let values = json!({"mode": "ask", "autoApprove": "default"});
+    assert_eq!(resolved["values"], values);
     let mode = &resolved["schema"]["properties"]["mode"];
     assert_eq!(mode["enum"], json!(["ask", "do", "yolo"]));
     let meaning = mode["enumDescriptions"][2].as_str().unwrap();

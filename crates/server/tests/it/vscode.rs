@@ -120,11 +120,17 @@ async fn a_window_of_tomorrow_uses_sessions_of_other_clients() {
 async fn names_of_sessions_do_not_collide() {
     let directory = tempfile::tempdir().unwrap();
     let server = host(directory.path()).await;
-    let mut other = other(&server).await;
-    for session in [SHOWN, "editor:/1(2)"] {
+    let hello = json!({"protocolVersions": ["1.0.0"], "clientId": "first"});
+    let mut first = join(&server, hello).await;
+    for session in [SHOWN, "editor:/1(2)", "ahp-session:/taken"] {
         let create = json!({"channel": session, "provider": "scripted"});
-        other.ask("createSession", create).await.unwrap();
+        first.ask("createSession", create).await.unwrap();
     }
+    // A name that is shown for a session is not given to another.
+    let create = json!({"channel": "scripted:/taken", "provider": "scripted"});
+    let refused = first.ask("createSession", create).await;
+    assert_eq!(refused.unwrap_err()["code"], -32003);
+    let mut other = other(&server).await;
     let hello = json!({
         "protocolVersions": ["0.9.0"], "clientId": "page",
         "clientInfo": {"name": "vscode-agents-window"},
@@ -138,7 +144,7 @@ async fn names_of_sessions_do_not_collide() {
     let names: std::collections::BTreeSet<_> = names
         .map(|item| item["resource"].as_str().unwrap().to_owned())
         .collect();
-    assert_eq!(names.len(), 3, "{names:?}");
+    assert_eq!(names.len(), 4, "{names:?}");
     for name in names {
         assert!(name.starts_with("scripted:/"), "{name}");
         let opened = page
@@ -154,5 +160,12 @@ async fn names_of_sessions_do_not_collide() {
             .unwrap();
         assert_eq!(opened["snapshot"]["resource"], chat);
     }
+    let taken = json!({"channel": "ahp-session:/taken"});
+    other.ask("disposeSession", taken).await.unwrap();
+    let ping = json!({"channel": "ahp-root://"});
+    page.ask("ping", ping).await.unwrap();
+    let removed = |message: &&Value| message["method"] == "root/sessionRemoved";
+    let removed = page.heard.iter().find(removed).unwrap();
+    assert_eq!(removed["params"]["session"], "scripted:/taken");
     server.stop().await.unwrap();
 }

@@ -75,7 +75,7 @@ fn a_database_of_a_newer_version_is_left_alone() {
     let error = Store::open(directory.path(), Durability::Process).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "database has version 99, and this version reads up to 5: use a newer agenthost"
+        "database has version 99, and this version reads up to 6: use a newer agenthost"
     );
 }
 
