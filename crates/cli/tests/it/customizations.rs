@@ -102,7 +102,7 @@ fn the_tree_of_a_folder_is_listed() {
         &["customizations", &project],
         expect![[r#"
             plugin  tools 1.2.0              loaded     file:///plugin
-              rule    style                  for *.rs
+              rule    style                  Short.
             folder  Instructions             loaded     file:///project
               rule    AGENTS.md
             folder  MCP servers              degraded   file:///project
