@@ -176,7 +176,7 @@ fn questions_are_answered_at_the_terminal() {
     first.type_line("/decline");
     first.wait("no question is open");
     first.type_line("call c read ask ;; wait ;; + done c ;; call d read run ;; chat/toolCallComplete {\"toolCallId\": \"d\", \"requiresResultConfirmation\": true, \"result\": {\"success\": true, \"pastTenseMessage\": \"Read it\"}} ;; wait ;; + say used ;; - say unused");
-    second.wait("1) Allow once   2) Never");
+    second.wait("1) Allow once   2) Allow in this session   3) Never");
     second.type_line("1");
     second.wait("May the agent see the result?");
     second.type_line("n");
