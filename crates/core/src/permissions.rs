@@ -96,6 +96,10 @@ pub(crate) fn is_own_option(id: &ConfirmationOptionId) -> bool {
 /// Adds a way to allow a tool for the whole session, where an agent has none
 /// but to allow a call once.
 pub(crate) fn offer_session_option(ready: &mut ToolCallReady) {
+    // The option stands for one approval now, which the agent has to have.
+    if ready.target.meta.as_ref().is_some_and(is_never_once) {
+        return;
+    }
     let Some(options) = &mut ready.question.options else {
         return;
     };

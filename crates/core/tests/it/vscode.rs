@@ -336,3 +336,90 @@ fn a_session_approves_by_its_settings() {
         "#]],
     );
 }
+
+/// A page with an agent that is chosen, and a host that is killed before the
+/// first message.
+#[test]
+fn a_session_without_a_message_survives_a_restart() {
+    check(
+        &connected(
+            r#"
+            - c1 createSession shell:/1 {"provider": "shell", "workingDirectories": ["file:///proj"]}
+            - restart
+            - c3 connect
+            - c3 reconnect {"clientId": "page", "lastSeenServerSeq": 0, "subscriptions": ["ahp-root://", "shell:/1", "ahp-chat://default/c2hlbGw6LzE"]}
+            c3 ! ahp-chat://default/c2hlbGw6LzE chat/turnStarted {"turnId": "request_1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE opened
+            "#,
+        ),
+        expect![[r#"
+            c3 ! ahp-chat://default/c2hlbGw6LzE chat/turnStarted {"turnId": "request_1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
+                c3: 1 retold ahp-chat://default/c2hlbGw6LzE chat/turnStarted {"message":{"text":"go","origin":{"kind":"user"}},"turnId":"request_1","startedAt":"2026-01-05T09:00:00Z"}
+                c3: 2 retold shell:/1 session/chatUpdated {"changes":{"status":8,"modifiedAt":"2026-01-05T09:00:00Z"},"chat":"ahp-chat://default/c2hlbGw6LzE"}
+                c3: 3 retold shell:/1 session/titleChanged {"title":"go"}
+                c3: root/sessionAdded {"summary":{"provider":"shell","title":"go","status":8,"project":{"uri":"file:///proj","displayName":"proj"},"workingDirectories":["file:///proj"],"annotations":{"resource":"shell:/1/annotations","annotationCount":0,"entryCount":0},"resource":"shell:/1","createdAt":"2026-01-05T09:00:00.000Z","modifiedAt":"2026-01-05T09:00:00Z","chats":[{"resource":"ahp-chat://default/c2hlbGw6LzE","title":"","origin":{"kind":"user"},"status":8}],"defaultChat":"ahp-chat://default/c2hlbGw6LzE"}}
+                c3: 4 retold root root/activeSessionsChanged {"activeSessions":1}
+                changes shell:/1: mark start
+                agent shell:/1: open
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE opened
+                c3: 5 retold shell:/1 session/ready {}
+                changes shell:/1: mark before request_1
+                agent shell:/1: prompt request_1 "go"
+        "#]],
+    );
+}
+
+/// What an agent asks for may be something else than what it began, and may be
+/// nothing that can be allowed once.
+#[test]
+fn settings_look_at_what_is_asked_for() {
+    check(
+        &talking(
+            r#"
+            - c1 ! shell:/1 session/configChanged {"config": {"permissions": {"allow": ["edit"], "deny": ["fetch"]}}}
+            - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallStart {"turnId": "request_1", "toolCallId": "a", "toolName": "edit", "displayName": "Edit"}
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"turnId": "request_1", "toolCallId": "a", "invocationMessage": "Run", "_meta": {"kind": "execute"}, "options": [{"id": "y", "label": "Yes", "kind": "approve"}]}
+            - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallStart {"turnId": "request_1", "toolCallId": "b", "toolName": "edit", "displayName": "Edit"}
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"turnId": "request_1", "toolCallId": "b", "invocationMessage": "Fetch", "_meta": {"kind": "fetch"}, "options": [{"id": "y", "label": "Yes", "kind": "approve"}]}
+            - c1 ! shell:/1 session/configChanged {"config": {"autoApprove": "autoApprove"}}
+            - agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallStart {"turnId": "request_1", "toolCallId": "c", "toolName": "edit", "displayName": "Edit"}
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"turnId": "request_1", "toolCallId": "c", "invocationMessage": "Edit", "_meta": {"kind": "edit", "permissionKinds": {"y": "allow_always"}}, "options": [{"id": "y", "label": "Always", "kind": "approve"}]}
+            "#,
+        ),
+        expect![[r#"
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"turnId": "request_1", "toolCallId": "a", "invocationMessage": "Run", "_meta": {"kind": "execute"}, "options": [{"id": "y", "label": "Yes", "kind": "approve"}]}
+                c1: 8 retold ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"options":[{"id":"y","label":"Yes","kind":"approve"},{"id":"agenthost.allow-session","label":"Allow in this session","kind":"approve"}],"turnId":"request_1","toolCallId":"a","_meta":{"kind":"execute"},"invocationMessage":"Run"}
+                c1: 9 retold shell:/1 session/chatUpdated {"changes":{"status":24},"chat":"ahp-chat://default/c2hlbGw6LzE"}
+                c1, c2: root/sessionSummaryChanged {"changes":{"status":24,"chats":[{"resource":"ahp-chat://default/c2hlbGw6LzE","title":"","origin":{"kind":"user"},"status":24}]},"session":"shell:/1"}
+                c1: 10 retold shell:/1 session/inputNeededSet {"request":{"kind":"toolConfirmation","id":"confirm:a@ahp-chat://default/c2hlbGw6LzE","chat":"ahp-chat://default/c2hlbGw6LzE","turnId":"request_1","toolCall":{"status":"pending-confirmation","toolCallId":"a","toolName":"edit","displayName":"Edit","_meta":{"kind":"execute"},"invocationMessage":"Run","options":[{"id":"y","label":"Yes","kind":"approve"},{"id":"agenthost.allow-session","label":"Allow in this session","kind":"approve"}]}}}
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"turnId": "request_1", "toolCallId": "b", "invocationMessage": "Fetch", "_meta": {"kind": "fetch"}, "options": [{"id": "y", "label": "Yes", "kind": "approve"}]}
+                c1: 12 retold ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"options":[{"id":"y","label":"Yes","kind":"approve"},{"id":"agenthost.allow-session","label":"Allow in this session","kind":"approve"}],"turnId":"request_1","toolCallId":"b","_meta":{"kind":"fetch"},"invocationMessage":"Fetch"}
+                c1: 13 retold shell:/1 session/inputNeededSet {"request":{"kind":"toolConfirmation","id":"confirm:b@ahp-chat://default/c2hlbGw6LzE","chat":"ahp-chat://default/c2hlbGw6LzE","turnId":"request_1","toolCall":{"status":"pending-confirmation","toolCallId":"b","toolName":"edit","displayName":"Edit","_meta":{"kind":"fetch"},"invocationMessage":"Fetch","options":[{"id":"y","label":"Yes","kind":"approve"},{"id":"agenthost.allow-session","label":"Allow in this session","kind":"approve"}]}}}
+                c1: 14 retold ahp-chat://default/c2hlbGw6LzE chat/toolCallConfirmed {"reasonMessage":"The session's permissions deny this tool","turnId":"request_1","toolCallId":"b","_meta":{"kind":"fetch"},"approved":false,"reason":"denied"}
+                c1: 15 retold shell:/1 session/inputNeededRemoved {"id":"confirm:b@ahp-chat://default/c2hlbGw6LzE"}
+                agent shell:/1: decide b Denied { option: None, reason: Denied, suggestion: None }
+            agent shell:/1 in ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"turnId": "request_1", "toolCallId": "c", "invocationMessage": "Edit", "_meta": {"kind": "edit", "permissionKinds": {"y": "allow_always"}}, "options": [{"id": "y", "label": "Always", "kind": "approve"}]}
+                c1: 18 retold ahp-chat://default/c2hlbGw6LzE chat/toolCallReady {"options":[{"id":"y","label":"Always","kind":"approve"}],"turnId":"request_1","toolCallId":"c","_meta":{"kind":"edit","permissionKinds":{"y":"allow_always"}},"invocationMessage":"Edit"}
+                c1: 19 retold shell:/1 session/inputNeededSet {"request":{"kind":"toolConfirmation","id":"confirm:c@ahp-chat://default/c2hlbGw6LzE","chat":"ahp-chat://default/c2hlbGw6LzE","turnId":"request_1","toolCall":{"status":"pending-confirmation","toolCallId":"c","toolName":"edit","displayName":"Edit","_meta":{"kind":"edit","permissionKinds":{"y":"allow_always"}},"invocationMessage":"Edit","options":[{"id":"y","label":"Always","kind":"approve"}]}}}
+        "#]],
+    );
+}
+
+/// A page that makes sessions without end keeps the latest.
+#[test]
+fn sessions_without_a_message_are_few() {
+    let create =
+        |number| format!(r#"- c1 createSession shell:/{number} {{"provider": "shell"}}"#) + "\n";
+    let creates: String = (0..25).map(create).collect();
+    check(
+        &connected(&format!(
+            "{creates}c1 subscribe shell:/0\nc1 subscribe shell:/24\n"
+        )),
+        expect![[r#"
+            c1 subscribe shell:/0
+                c1: error -32008 there is nothing at `shell:/0`
+            c1 subscribe shell:/24
+                c1: snapshot of shell:/24 at 5
+        "#]],
+    );
+}
