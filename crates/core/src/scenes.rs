@@ -56,12 +56,6 @@ impl Host {
         }
     }
 
-    /// The version that was agreed on with a client, as it wrote it.
-    pub fn version_of(&self, client: &ClientId) -> Option<&str> {
-        let client = self.clients.clients.get(client)?;
-        Some(client.record.version.as_str())
-    }
-
     /// What is remembered of a client.
     pub fn client_record(&self, client: &ClientId) -> Option<&ClientRecord> {
         let client = self.clients.clients.get(client)?;
